@@ -18,6 +18,7 @@ for tool in nginx wrk taskset "$framewire"; do
     command -v "$tool" >/dev/null || { echo "$0: needs $tool; apt-get install nginx-light wrk util-linux, cargo build --release" >&2; exit 1; }
 done
 mkdir -p "$out"
+server=
 work=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT INT TERM
 cat >"$work/nginx.conf" <<CONF

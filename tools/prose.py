@@ -34,10 +34,6 @@ SKIPPED = re.compile(
     r"\.(png|gba|json|jsonl|lock|svg|tsv|gz|zst|pem)$|^LICENSE|requirements\.txt$|^docs/(study|performance)/|^tools/prose\.py$"
 )
 
-# The beginnings of paths whose findings are not reported yet. Take out an entry when its files have no findings any more.
-NOT_YET: list[str] = [
-]
-
 # The name of a Rust function, such as a test: it is read as words.
 NAME = re.compile(r"\bfn (\w+)")
 PATTERNS = [(re.compile(rf"(?<![\w./-])(?:{word})(?![\w-])"), instead) for word, instead in WORDS.items()]
@@ -57,14 +53,7 @@ def findings(path: str) -> list[str]:
 def main(paths: list[str]) -> int:
     listed = subprocess.run(["git", "ls-files", "--", *paths], check=True, capture_output=True, text=True).stdout
     files = [path for path in listed.splitlines() if not SKIPPED.search(path) and Path(path).is_file()]
-    found = {path: findings(path) for path in files}
-    problems = []
-    if not paths:
-        for entry in NOT_YET:
-            if not any(found[path] for path in files if path.startswith(entry)):
-                print(f"tools/prose.py: {entry} is clean: take it out of NOT_YET", file=sys.stderr)
-        files = [path for path in files if not path.startswith(tuple(NOT_YET))]
-    problems += [line for path in files for line in found[path]]
+    problems = [line for path in files for line in findings(path)]
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

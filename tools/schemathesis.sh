@@ -13,6 +13,7 @@ if ! command -v st >/dev/null; then
     echo "skipped: Schemathesis is missing; install it with pip install schemathesis" >&2
     exit 0
 fi
+server=
 folder=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
 mkdir "$folder/files"

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use crate::layout::{BULK_ALIGN, MAX_MESSAGE};
-use crate::memory::{Block, Side, Sleeper};
+use crate::memory::{Block, Memory, Side, Sleeper};
 use crate::{Error, Receiver, Reserved, Sender, wait};
 
 /// How to create a channel, and how to wait for its messages. A process that attaches uses only `spin`.

@@ -32,14 +32,9 @@ pub struct Sound {
 
 /// Receives the newest picture. An emulator copies pictures only while a receiver exists.
 #[derive(Debug)]
-pub struct Video(watch::Receiver<Option<Arc<Picture>>>);
+pub struct Video(pub(crate) watch::Receiver<Option<Arc<Picture>>>);
 
 impl Video {
-    #[cfg(feature = "embedded")]
-    pub(crate) fn new(receiver: watch::Receiver<Option<Arc<Picture>>>) -> Video {
-        Video(receiver)
-    }
-
     /// Waits until there is a picture that this receiver has not returned yet. Returns the newest picture, and skips
     /// older ones. The first picture is available at once, even if the emulator is paused. Returns `None` when the
     /// emulator is gone.
@@ -55,18 +50,13 @@ impl Video {
 
 /// The picture of one frame, which may not have run yet.
 #[derive(Debug)]
-pub struct PendingPicture(oneshot::Receiver<Result<Arc<Picture>, FramePassed>>);
+pub struct PendingPicture(pub(crate) oneshot::Receiver<Result<Arc<Picture>, FramePassed>>);
 
 /// The requested frame has passed. The value is the emulator's current frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramePassed(pub u32);
 
 impl PendingPicture {
-    #[cfg(feature = "embedded")]
-    pub(crate) fn new(receiver: oneshot::Receiver<Result<Arc<Picture>, FramePassed>>) -> PendingPicture {
-        PendingPicture(receiver)
-    }
-
     /// Waits until the picture is drawn. Returns [`FramePassed`] if the frame has passed, and `None` when the emulator
     /// is gone.
     pub async fn picture(self) -> Option<Result<Arc<Picture>, FramePassed>> {
@@ -76,14 +66,9 @@ impl PendingPicture {
 
 /// Receives the sound of each frame. An emulator keeps sound only while a receiver exists.
 #[derive(Debug)]
-pub struct Audio(broadcast::Receiver<Arc<Sound>>);
+pub struct Audio(pub(crate) broadcast::Receiver<Arc<Sound>>);
 
 impl Audio {
-    #[cfg(feature = "embedded")]
-    pub(crate) fn new(receiver: broadcast::Receiver<Arc<Sound>>) -> Audio {
-        Audio(receiver)
-    }
-
     /// Waits for the sound of the next frame. Sound that was not read in time is skipped. Returns `None` when the
     /// emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Sound>> {

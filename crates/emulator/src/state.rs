@@ -29,7 +29,7 @@ pub enum Run {
 /// The speed setting. In JSON, it is a number or the text `unlimited`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SetSpeed {
-    /// A multiple of the console's own frame rate.
+    /// A multiple of the console's own rate of 59.7275 frames per second, from 0.01 to 1000.
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,

@@ -48,14 +48,6 @@ impl<M: ReadMemory> Source for FromMemory<'_, M> {
         self.0.frame()
     }
 
-    fn place(&self, _: usize) -> Option<i64> {
-        None
-    }
-
-    fn history(&self, _: usize) -> Option<Number> {
-        None
-    }
-
     fn read(&mut self, kind: Type, domain: Option<&str>, address: i64) -> Option<i64> {
         self.0.read(kind, domain, u32::try_from(address).ok()?)
     }

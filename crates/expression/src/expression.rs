@@ -25,7 +25,7 @@ impl Expression {
     }
 
     pub(crate) fn new(text: &str, root: Node, parser: Parser<'_>) -> Expression {
-        let (places, uses_frame) = parser.done();
+        let Parser { places, uses_frame, .. } = parser;
         Expression { text: text.trim().to_owned(), root, places, uses_frame }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::node::Node;
-use crate::parse::{Parsed, Parser};
+use crate::parse::Parser;
 use crate::{Names, ParseError, Place};
 
 /// A value of a formula.
@@ -117,8 +117,11 @@ impl Formula {
     /// # Errors
     /// [`ParseError`] says what is wrong, and in which column.
     pub fn parse(text: &str, names: &dyn Names) -> Result<Formula, ParseError> {
-        let Parsed { root, functions, places } = Parser::new(text, names)?.formula()?;
-        Ok(Formula { text: text.trim().to_owned(), root, functions, places })
+        let mut parser = Parser::new(text, names)?;
+        parser.formula = Some(Vec::new());
+        let root = parser.whole()?;
+        let functions = parser.formula.unwrap_or_default();
+        Ok(Formula { text: text.trim().to_owned(), root, functions, places: parser.places })
     }
 
     /// The places in memory that it reads, each once.

@@ -27,9 +27,13 @@ pub(crate) trait Source {
     /// The frame counter.
     fn frame(&self) -> u32;
     /// The number at the place with this index.
-    fn place(&self, index: usize) -> Option<i64>;
+    fn place(&self, _index: usize) -> Option<i64> {
+        None
+    }
     /// The result of the history function with this index.
-    fn history(&self, index: usize) -> Option<Number>;
+    fn history(&self, _index: usize) -> Option<Number> {
+        None
+    }
     /// The number at an address that was computed.
     fn read(&mut self, kind: Type, domain: Option<&str>, address: i64) -> Option<i64>;
 }
@@ -214,12 +218,7 @@ impl Binary {
 
     fn is_condition(self) -> bool {
         use Binary::*;
-        matches!(self, Or | And) || self.is_comparison()
-    }
-
-    pub(crate) fn is_comparison(self) -> bool {
-        use Binary::*;
-        matches!(self, Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
+        matches!(self, Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
     /// Applies the operator to two numbers, at least one of which has a decimal point. Returns `None` for bit operators

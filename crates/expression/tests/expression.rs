@@ -1,6 +1,8 @@
 //! Tests of the language of expressions: texts, their values, and their errors.
 
-use framewire_expression::{Expression, Names, NoNames, Range, Subject, Symbol, Type};
+use framewire_expression::{
+    Code, Expression, Format, Names, NoNames, Range, Subject, Symbol, Type, Variable,
+};
 
 /// A few names. Some have a type, as in a memory map; others have no type, as in a symbol file.
 struct Map;
@@ -118,6 +120,29 @@ fn names_are_values_outside_of_brackets_and_addresses_inside() {
     // `frame` is the frame counter everywhere except where an address is expected.
     assert!(parse("frame").uses_frame());
     assert_eq!(places("u32[frame]"), [(0x0200_0008, Type::U32)]);
+}
+
+#[test]
+fn a_variable_that_a_pointer_leads_to_cannot_be_read_beforehand() {
+    struct Hero(Variable);
+    impl Names for Hero {
+        fn find(&self, name: &str) -> Result<Symbol, String> {
+            NoNames.find(name)
+        }
+
+        fn variable(&self, path: &str) -> Option<&Variable> {
+            if path == "hero" { Some(&self.0) } else { None }
+        }
+    }
+    let base = Code::parse("u32[0x03000000]", &NoNames).unwrap();
+    let hero = Hero(Variable { base, dimensions: Vec::new(), kind: Some(Type::U16), format: Format::Plain });
+    for text in ["hero", "u8[hero]"] {
+        let error = Expression::parse(text, &hero).unwrap_err().to_string();
+        assert!(error.contains("a pointer leads to this address"), "{text}: {error}");
+        assert!(Code::parse(text, &hero).unwrap().follows_pointers(), "{text}");
+    }
+    let error = Subject::parse("bytes[hero, 2]", &hero).unwrap_err().to_string();
+    assert!(error.contains("a pointer leads to this address"), "{error}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use framewire_emulator::Attached;
 use framewire_http::{App, Emulators, FrontEnd, LocalCalls, Served};
-use framewire_mcp::HttpHost;
+use framewire_mcp::{HttpHost, REVISIONS};
 use ring::hmac;
 use ring::rand::SystemRandom;
 use rmcp::model::{
@@ -52,13 +52,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 const WATCHED: &str = "test://watched-resource";
 /// The URI of a resource with a parameter: the text before and after the parameter.
 const TEMPLATE: [&str; 2] = ["test://template/", "/data"];
-/// The revisions of MCP that Framewire supports.
-const REVISIONS: [ProtocolVersion; 4] = [
-    ProtocolVersion::V_2026_07_28,
-    ProtocolVersion::V_2025_11_25,
-    ProtocolVersion::V_2025_06_18,
-    ProtocolVersion::V_2025_03_26,
-];
 
 /// The content of `fixtures.json`, by name.
 #[derive(Deserialize)]

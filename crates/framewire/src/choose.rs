@@ -19,6 +19,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::info;
 
+#[cfg(feature = "embedded")]
+use crate::requested::values_for;
 use crate::requested::{Requested, Source, check_names, named_path};
 use crate::settings::Settings;
 
@@ -218,10 +220,6 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
 /// The settings that modify the game of the emulator `name`, such as a patch or cheats.
 #[cfg(feature = "embedded")]
 fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
-    fn values_for<'a>(all: &'a [impl AsRef<Path>], name: &str) -> Vec<&'a Path> {
-        let named = all.iter().map(|setting| named_path(setting.as_ref()));
-        named.filter(|(owner, _)| owner.is_none_or(|owner| owner == name)).map(|(_, value)| value).collect()
-    }
     // If there are several values, the last one counts; only `--cheats` uses all of them.
     let patching = match values_for(&settings.patch, name).pop() {
         None => Patching::NextTo,

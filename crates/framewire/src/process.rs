@@ -57,22 +57,12 @@ const SELECT: u64 = 1024;
 const RESERVED: u64 = 512;
 
 /// Raises the soft limit on open files to the hard limit: the usual 1,024 is less than the server's own limit on
-/// connections. Returns the number of HTTP connections that the new limit allows.
+/// connections. With `scripts`, sets it so that libmgba's script sockets can handle every descriptor. Returns the
+/// number of HTTP connections that the new limit allows.
 #[cfg(unix)]
-pub fn raise_limit() -> usize {
-    set_limit(u64::MAX)
-}
-
-/// Sets the soft limit on open files so that libmgba's script sockets can handle every descriptor. Returns the number
-/// of HTTP connections that the new limit allows.
-#[cfg(unix)]
-pub fn limit_for_select() -> usize {
-    set_limit(SELECT)
-}
-
-#[cfg(unix)]
-fn set_limit(most: u64) -> usize {
+pub fn set_limit(scripts: bool) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most = if scripts { SELECT } else { u64::MAX };
     let limit = getrlimit(Resource::Nofile);
     let target = limit.maximum.unwrap_or(u64::MAX).min(most);
     let target = if target == u64::MAX { None } else { Some(target) };
@@ -88,14 +78,8 @@ fn set_limit(most: u64) -> usize {
     current.saturating_sub(RESERVED).max(current / 2).try_into().unwrap_or(usize::MAX)
 }
 
-/// Other systems do not limit open files.
+/// Other systems do not limit open files, and their script sockets accept any descriptor.
 #[cfg(not(unix))]
-pub fn raise_limit() -> usize {
-    usize::MAX
-}
-
-/// Other systems accept any descriptor.
-#[cfg(not(unix))]
-pub fn limit_for_select() -> usize {
+pub fn set_limit(_scripts: bool) -> usize {
     usize::MAX
 }

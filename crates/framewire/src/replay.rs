@@ -1,6 +1,5 @@
 //! `framewire replay`: plays a recording in an embedded core and compares the result.
 
-use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -155,15 +154,10 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
     if report.other_memories > 0 {
         bail!("{} does not replay as it was recorded, so it is not changed", path.display());
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let written = || -> std::io::Result<()> {
-        let file = BufWriter::new(framewire_files::begin(folder)?);
-        let mut file = recording.write_with(file, every, &report.hashes)?;
-        file.flush()?;
-        let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        framewire_files::finish(file, path).map(drop)
-    };
-    written().with_context(|| format!("cannot write {}", path.display()))?;
+    let bytes = recording.write_with(Vec::new(), every, &report.hashes);
+    bytes
+        .and_then(|bytes| framewire_files::replace(path, &bytes))
+        .with_context(|| format!("cannot write {}", path.display()))?;
     output::line(format_args!("{}: {} hashes of pictures written", path.display(), report.hashes.len()))?;
     Ok(true)
 }
@@ -180,10 +174,8 @@ fn core(args: &Args) -> anyhow::Result<Embedded> {
     // The recording's state contains the console's model and the save memory, so only the BIOS is set here.
     let hardware = Hardware { bios: args.bios.clone(), ..Hardware::default() };
     let mods = Mods { options: CoreOptions { hardware, ..CoreOptions::default() }, ..Mods::default() };
-    let console = || Box::new(|_, _: &str| {}) as _;
-    let (scripts, clock) = (Vec::new(), args.clock.unwrap_or_default());
-    let speed = Speed::Unlimited;
-    let config = Config { rom, speed, paused: true, clock, scripts, history: 0, mods, console };
+    let (speed, clock) = (Speed::Unlimited, args.clock.unwrap_or_default());
+    let config = Config { speed, paused: true, clock, mods, ..Config::new(rom) };
     Embedded::start(config).context("cannot start the embedded core")
 }
 

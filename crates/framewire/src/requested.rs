@@ -104,6 +104,12 @@ pub fn named_path(path: &Path) -> (Option<&str>, &Path) {
     }
 }
 
+/// The values of a setting that are for the emulator `name` or for all emulators.
+pub fn values_for<'a>(all: &'a [impl AsRef<Path>], name: &str) -> Vec<&'a Path> {
+    let named = all.iter().map(|setting| named_path(setting.as_ref()));
+    named.filter(|(owner, _)| owner.is_none_or(|owner| owner == name)).map(|(_, value)| value).collect()
+}
+
 fn named(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(name, rest)| is_emulator_name(name) && !rest.is_empty())
 }

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tracing::{info, warn};
 
 use crate::choose::Started;
+use crate::requested::{check_names, values_for};
 use crate::settings::Settings;
 use crate::sources::{GAMES, RawSettings};
 use crate::traces::Traces;
@@ -72,8 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     // Dropped at the end of this function; this sends the remaining traces.
     let _traces = start_log(&settings)?;
-    let has_scripts = !settings.lua.is_empty() || settings.allow_script;
-    let connections = if has_scripts { process::limit_for_select() } else { process::raise_limit() };
+    let connections = process::set_limit(!settings.lua.is_empty() || settings.allow_script);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(settings, connections))?;
     Ok(ExitCode::SUCCESS)
@@ -156,10 +156,10 @@ fn check_data(settings: &Settings) -> anyhow::Result<()> {
 /// If a symbol file cannot be used.
 pub fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators> {
     let names: Vec<&str> = started.iter().map(|started| started.name.as_str()).collect();
-    symbols::check(settings, &names)?;
+    check_names("--symbols", &settings.symbols, &names)?;
     let mut all: Option<Emulators> = None;
     for Started { name, chosen, demo } in started {
-        let symbols = symbols::of(settings, name, *demo)?;
+        let symbols = symbols::load(&values_for(&settings.symbols, name), *demo)?;
         let served = Served::new(name.clone(), chosen.emulator()).with_symbols(symbols);
         match &mut all {
             None => all = Some(Emulators::new(served)?),

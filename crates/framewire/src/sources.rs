@@ -64,59 +64,32 @@ impl RawSettings {
 impl FromArgMatches for RawSettings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<RawSettings, Error> {
         let mut command_line = Settings::from_arg_matches(matches)?;
-        let mut environment = Settings::default();
-        let in_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
         // The source matters only for settings that choose or configure an emulator; clap merges the others.
-        if in_environment("rom") {
-            environment.rom = take(&mut command_line.rom).into_iter().flat_map(split).collect();
-        }
-        if in_environment("attach") {
-            let values = take(&mut command_line.attach);
-            let addresses = values.iter().flat_map(|value| value.split(','));
-            environment.attach = addresses.filter(|text| !text.is_empty()).map(str::to_owned).collect();
-        }
-        if in_environment("symbols") {
-            environment.symbols = take(&mut command_line.symbols);
-        }
-        if in_environment("patch") {
-            environment.patch = take(&mut command_line.patch);
-        }
-        if in_environment("cheats") {
-            environment.cheats = take(&mut command_line.cheats);
-        }
-        if in_environment("save") {
-            environment.save = take(&mut command_line.save);
-        }
-        if in_environment("save_type") {
-            environment.save_type = take(&mut command_line.save_type);
-        }
+        let addresses = from_environment(matches, "attach", &mut command_line.attach);
+        let addresses = addresses.iter().flat_map(|value| value.split(',')).filter(|text| !text.is_empty());
+        let paths = from_environment(matches, "rom", &mut command_line.rom);
+        let scripts = from_environment(matches, "lua", &mut command_line.lua);
+        let environment = Settings {
+            rom: paths.into_iter().flat_map(split).collect(),
+            attach: addresses.map(str::to_owned).collect(),
+            symbols: from_environment(matches, "symbols", &mut command_line.symbols),
+            patch: from_environment(matches, "patch", &mut command_line.patch),
+            cheats: from_environment(matches, "cheats", &mut command_line.cheats),
+            save: from_environment(matches, "save", &mut command_line.save),
+            save_type: from_environment(matches, "save_type", &mut command_line.save_type),
+            bios: from_environment(matches, "bios", &mut command_line.bios),
+            gb_model: from_environment(matches, "gb_model", &mut command_line.gb_model),
+            gb_palette: from_environment(matches, "gb_palette", &mut command_line.gb_palette),
+            no_sgb_borders: from_environment(matches, "no_sgb_borders", &mut command_line.no_sgb_borders),
+            speed: from_environment(matches, "speed", &mut command_line.speed),
+            clock: from_environment(matches, "clock", &mut command_line.clock),
+            lua: scripts.into_iter().flat_map(split).collect(),
+            channel: from_environment(matches, "channel", &mut command_line.channel),
+            ..Settings::default()
+        };
         let roms = roms(matches, take(&mut command_line.rom));
         command_line.order = order(matches, &command_line.attach, &roms);
         command_line.rom = roms.into_iter().map(|(_, rom)| rom).collect();
-        if in_environment("bios") {
-            environment.bios = command_line.bios.take();
-        }
-        if in_environment("gb_model") {
-            environment.gb_model = command_line.gb_model.take();
-        }
-        if in_environment("gb_palette") {
-            environment.gb_palette = command_line.gb_palette.take();
-        }
-        if in_environment("no_sgb_borders") {
-            environment.no_sgb_borders = take(&mut command_line.no_sgb_borders);
-        }
-        if in_environment("speed") {
-            environment.speed = command_line.speed.take();
-        }
-        if in_environment("clock") {
-            environment.clock = command_line.clock.take();
-        }
-        if in_environment("channel") {
-            environment.channel = command_line.channel.take();
-        }
-        if in_environment("lua") {
-            environment.lua = take(&mut command_line.lua).into_iter().flat_map(split).collect();
-        }
         if let Some(other) = command_line.conflicting_with_attach() {
             let message = format!(
                 "--attach cannot be used with --{other}, which is for an embedded core; take one of them out\n"
@@ -130,6 +103,11 @@ impl FromArgMatches for RawSettings {
         *self = RawSettings::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Takes the value of a setting, if it comes from the environment.
+fn from_environment<T: Default>(matches: &ArgMatches, id: &str, value: &mut T) -> T {
+    if matches.value_source(id) == Some(ValueSource::EnvVariable) { take(value) } else { T::default() }
 }
 
 /// The ROMs of the command line with their positions: those of `--rom` and those without an option.

@@ -350,7 +350,7 @@ memory = ["score", "bytes[0x02000000, 8]"]
         let file = parse(GOOD).unwrap();
         let scenario = file.scenario(Some("level-1")).unwrap();
         assert_eq!(scenario.frame_skip, 4);
-        assert_eq!(scenario.memory.iter().map(Observed::len).sum::<usize>(), 9);
+        assert_eq!(scenario.memory.iter().map(Observed::count).sum::<usize>(), 9);
         let Start::Inputs(inputs) = &scenario.start else { panic!("{:?}", scenario.start) };
         assert_eq!(inputs.as_slice(), [(Keys::default(), 60), (Key::Start.into(), 2)]);
         assert!(file.scenario(Some("level-2")).unwrap_err().contains("it has level-1"));

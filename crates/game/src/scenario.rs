@@ -80,15 +80,10 @@ pub enum Observed {
 
 impl Observed {
     /// The number of observed numbers.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         match self {
             Observed::Value(_) => 1,
             Observed::Bytes(range) => range.length.into(),
         }
-    }
-
-    /// Whether no numbers are observed, which is never the case.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }

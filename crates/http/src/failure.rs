@@ -14,17 +14,17 @@ pub(crate) const STOPPING: &str = "the server is stopping";
 pub(crate) struct Failure {
     status: StatusCode,
     message: String,
-    header: Option<(HeaderName, HeaderValue)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Failure {
-        Failure { status, message: message.into(), header: None }
+        Failure { status, message: message.into(), headers: Vec::new() }
     }
 
     /// Adds a header to the reply.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Failure {
-        self.header = Some((name, value));
+        self.headers.push((name, value));
         self
     }
 
@@ -33,9 +33,9 @@ impl Failure {
         &self.message
     }
 
-    /// The status, the message, and the additional header, if there is one.
-    pub(crate) fn into_parts(self) -> (StatusCode, String, Option<(HeaderName, HeaderValue)>) {
-        (self.status, self.message, self.header)
+    /// The status, the message, and the additional headers.
+    pub(crate) fn into_parts(self) -> (StatusCode, String, Vec<(HeaderName, HeaderValue)>) {
+        (self.status, self.message, self.headers)
     }
 
     /// The request is not valid. `message` names the parameter and says what it accepts.
@@ -56,15 +56,14 @@ impl Failure {
 
     /// The path exists, but accepts only the methods in `allow`.
     pub(crate) fn wrong_method(path: &str, allow: &'static str) -> Failure {
-        let message = format!("{path} takes {allow}");
-        let header = Some((ALLOW, HeaderValue::from_static(allow)));
-        Failure { status: StatusCode::METHOD_NOT_ALLOWED, message, header }
+        Failure::new(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes {allow}"))
+            .with_header(ALLOW, HeaderValue::from_static(allow))
     }
 
     /// The server has no capacity for the request now. `Retry-After` says that the client can try again in a second.
     pub(crate) fn busy(message: String) -> Failure {
-        let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
-        Failure { status: StatusCode::SERVICE_UNAVAILABLE, message, header }
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, message)
+            .with_header(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 }
 
@@ -111,9 +110,7 @@ impl From<EmulatorError> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let mut response = (self.status, self.message).into_response();
-        if let Some((name, value)) = self.header {
-            response.headers_mut().insert(name, value);
-        }
+        response.headers_mut().extend(self.headers);
         response
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     op: Option<usize>,
     #[serde(skip)]
-    header: Option<Box<(HeaderName, HeaderValue)>>,
+    headers: Box<[(HeaderName, HeaderValue)]>,
 }
 
 impl Problem {
@@ -54,7 +54,7 @@ impl Problem {
             parameter: None,
             accepts: None,
             op: None,
-            header: None,
+            headers: Box::default(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Problem {
         let methods = allow.to_str().unwrap_or_default().replace(',', ", ");
         let detail = format!("{path} takes {methods}");
         let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
-        Problem { accepts: Some(methods.into()), header: Some(Box::new((ALLOW, allow))), ..problem }
+        Problem { accepts: Some(methods.into()), headers: Box::new([(ALLOW, allow)]), ..problem }
     }
 
     /// The same problem, with its parameter inside `place`: within `ops[3]`, `address` becomes `ops[3].address`.
@@ -167,8 +167,8 @@ impl Failure {
 
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Problem {
-        let (status, detail, header) = failure.into_parts();
-        Problem { header: header.map(Box::new), ..Problem::new(status, detail) }
+        let (status, detail, headers) = failure.into_parts();
+        Problem { headers: headers.into(), ..Problem::new(status, detail) }
     }
 }
 
@@ -195,9 +195,7 @@ impl From<OpError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = (self.status(), [(CONTENT_TYPE, MEDIA_TYPE)], self.to_json()).into_response();
-        if let Some((name, value)) = self.header.map(|header| *header) {
-            response.headers_mut().insert(name, value);
-        }
+        response.headers_mut().extend(self.headers);
         response
     }
 }

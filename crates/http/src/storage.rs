@@ -12,7 +12,7 @@ use framewire_states::{Folder, FolderError, Name, NameError, Snapshots, StateErr
 use tracing::{info, warn};
 
 use crate::access::caller::Owner;
-use crate::access::permit::UPLOADS;
+use crate::access::permit::{Files, UPLOADS};
 use crate::operations::Operations;
 use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
@@ -63,17 +63,17 @@ impl<T> Storage<T> {
     }
 }
 
-/// The games that clients sent. This is not used if the server has a folder for files (see [`Files`](crate::Files)):
-/// then the games are kept in that folder.
+/// The games that clients sent.
 pub(crate) struct Uploads {
     /// The folder in which they are kept.
     pub(crate) folder: PathBuf,
 }
 
 impl Storage<Uploads> {
-    /// Games in a subfolder of `data`.
-    pub(crate) fn uploads(data: Option<&Path>) -> Storage<Uploads> {
-        Storage(data.map(|data| Arc::new(Uploads { folder: data.join(UPLOADS) })))
+    /// Games in a subfolder of the folder for files or, without it, of `data`.
+    pub(crate) fn uploads(files: Option<&Files>, data: Option<&Path>) -> Storage<Uploads> {
+        let folder = files.map(Files::uploads).or_else(|| Some(data?.join(UPLOADS)));
+        Storage(folder.map(|folder| Arc::new(Uploads { folder })))
     }
 }
 

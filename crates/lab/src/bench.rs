@@ -45,6 +45,20 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// One run on a pool of connections, at this rate and without a frame counter.
+    pub fn pool(target: Vec<String>, rate: u32, payload: &str, length: Duration) -> Bench {
+        Bench {
+            target,
+            strategy: Some(Strategy::Pool),
+            load: Load::Rate(rate),
+            payload: payload.to_owned(),
+            length,
+            counter: "none".to_owned(),
+            options: Vec::new(),
+            runs: 1,
+        }
+    }
+
     /// The arguments of the program, without the option for the report's file.
     pub fn command(&self) -> Vec<String> {
         let mut words = vec!["bench".to_owned()];

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use framewire_lab::{Framewire, StockMgba, StockOptions, TextClient, paths, ports};
 use tempfile::TempDir;
 
-use crate::frames::{self, FrameMeter};
+use crate::frames;
 
 /// A simple script of the kind that the load-test study of 2025 used (docs/study-origins.md).
 const STUDY: &str = include_str!("study.lua");
@@ -188,23 +188,10 @@ impl Setup {
     pub fn frames(&self) -> &Path {
         &self.frames
     }
-
-    /// Starts to measure the emulator's frame rate.
-    pub fn frame_meter(&self) -> FrameMeter {
-        FrameMeter::start(&self.frames)
-    }
-
-    /// Starts `framewire serve --attach` for this script. The server connects to the script without waiting for a
-    /// request.
-    ///
-    /// # Errors
-    /// If it does not start.
-    pub fn bridge(&self) -> anyhow::Result<Framewire> {
-        bridge(self.address)
-    }
 }
 
-/// Starts `framewire serve --attach` for the script at this address.
+/// Starts `framewire serve --attach` for the script at this address. The server connects to the script without waiting
+/// for a request.
 ///
 /// # Errors
 /// If it does not start.

@@ -87,12 +87,6 @@ impl TextClient {
         self.stream.write_all(bytes).map_err(Error::io("send to the script"))
     }
 
-    /// The connection, without the bytes that were read but not returned yet.
-    #[must_use]
-    pub fn into_stream(self) -> TcpStream {
-        self.stream
-    }
-
     /// The connection, and the bytes that were read from it but not returned yet.
     #[must_use]
     pub fn into_parts(self) -> (TcpStream, Vec<u8>) {

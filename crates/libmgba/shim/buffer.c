@@ -10,7 +10,7 @@ void fw_free(void* memory) {
 
 int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len) {
 	ssize_t size = vf->size(vf);
-	int status = FW_NO_FILE;
+	int status = FW_FAILED;
 	uint8_t* copy = size >= 0 ? malloc(size ? size : 1) : NULL;
 	if (copy) {
 		vf->seek(vf, 0, SEEK_SET);

@@ -40,7 +40,7 @@ static int copy_rom(struct VFile* file, struct VFile** out, enum mPlatform* plat
 		} else {
 			file->seek(file, 0, SEEK_SET);
 			if (file->read(file, memory, size) != size) {
-				status = FW_LOAD_FAILED;
+				status = FW_FAILED;
 			}
 			rom->unmap(rom, memory, capacity);
 			rom->truncate(rom, size);
@@ -153,7 +153,7 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 		free(file);
 		free(inside);
 		rom->close(rom);
-		return complete ? FW_LOAD_FAILED : FW_NO_MEMORY;
+		return complete ? FW_FAILED : FW_NO_MEMORY;
 	}
 	free(self->path);
 	free(self->file);
@@ -313,7 +313,7 @@ int fw_load_file(struct fw_core* self, const struct fw_rom* given) {
 }
 
 void fw_close(struct fw_core* self) {
-	fw_scripts_free(self);
+	fw_scripts_detach(self);
 	mCoreConfigDeinit(&self->core->config);
 	self->core->deinit(self->core);
 	fw_saves_free(self);

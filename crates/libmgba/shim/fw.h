@@ -23,14 +23,9 @@ enum fw_status {
 	FW_NOT_A_ROM,
 	FW_TRUNCATED,
 	FW_OTHER_PLATFORM,
-	FW_LOAD_FAILED,
-	FW_STATE_SAVE_FAILED,
-	FW_STATE_FORMAT,
+	FW_FAILED, /* any other failure: the caller knows what it has called */
 	FW_STATE_OTHER_PLATFORM,
 	FW_STATE_OTHER_GAME,
-	FW_NO_FILE,
-	FW_SAVE_REFUSED,
-	FW_SCREENSHOT_FAILED,
 	FW_NO_SCRIPTING,
 	FW_SCRIPT_FAILED,
 	FW_CHEAT_LINE, /* libmgba does not accept the code */
@@ -123,14 +118,12 @@ struct fw_block {
 	uint32_t end;
 	uint32_t size;
 	uint32_t segment_start;
-	bool readable;
 	bool writable;
 };
 
 struct fw_block_names {
 	const char* internal_name;
 	const char* short_name;
-	const char* long_name;
 };
 
 /* Returns false if there is no domain with this index. The names are never freed. */
@@ -249,10 +242,8 @@ bool fw_take_rumble(struct fw_core*);
 
 /* ---- log.c: libmgba's own log ---- */
 
-typedef void (*fw_log_fn)(int level, const char* category, const char* message);
-/* Must be called before the first core is opened. Levels are mLogLevel bits. */
-void fw_log_install(fw_log_fn);
-void fw_log_levels(int levels);
+/* Must be called before the first core is opened. */
+void fw_log_off(void);
 
 /* ---- script.c: Lua ---- */
 
@@ -260,6 +251,7 @@ typedef void (*fw_console_fn)(void* user, int level, const char* message);
 int fw_scripts_attach(struct fw_core*, fw_console_fn, void* user);
 /* Moves the scripts of `from` to `to`. The earlier scripts of `to` are ended. */
 void fw_scripts_move(struct fw_core* to, struct fw_core* from);
+/* Does nothing if the core has no scripts. */
 void fw_scripts_detach(struct fw_core*);
 /* The caller frees `error`, which may be NULL, with fw_free. */
 int fw_script_run(struct fw_core*, const char* name, const uint8_t* source, size_t len, char** error);

@@ -126,8 +126,7 @@ void fw_gb_events_update(struct GB*);
 /* sm83.c: runs until the end of the frame */
 void fw_run_processor(struct fw_core*);
 
-/* script.c; these two do nothing if the core has no scripts */
+/* script.c; does nothing if the core has no scripts */
 void fw_scripts_trigger(struct fw_core*, const char* callback);
-void fw_scripts_free(struct fw_core*);
 
 #endif

@@ -1,34 +1,19 @@
 /* libmgba's own log. By default, libmgba prints it to stdout, which the program
- * uses for its own output. Here it goes to a function of the Rust side, or nowhere. */
+ * uses for its own output. Here it goes nowhere. */
 #include "internal.h"
 
 #include <mgba/core/log.h>
 
-#include <stdatomic.h>
-
-static fw_log_fn sink;
-/* Bits of mLogLevel: only these levels are formatted and passed on. Games can log
- * thousands of lines a frame, so lines of other levels must cost only one load. */
-static atomic_int levels;
-
-static void on_log(struct mLogger* logger, int category, enum mLogLevel level, const char* format, va_list args) {
+static void drop(struct mLogger* logger, int category, enum mLogLevel level, const char* format, va_list args) {
 	UNUSED(logger);
-	if (!(atomic_load_explicit(&levels, memory_order_relaxed) & (int) level)) {
-		return;
-	}
-	char message[1024];
-	vsnprintf(message, sizeof(message), format, args);
-	const char* name = mLogCategoryName(category);
-	sink(level, name ? name : "", message);
+	UNUSED(category);
+	UNUSED(level);
+	UNUSED(format);
+	UNUSED(args);
 }
 
-static struct mLogger logger = { .log = on_log };
+static struct mLogger logger = { .log = drop };
 
-void fw_log_install(fw_log_fn fn) {
-	sink = fn;
+void fw_log_off(void) {
 	mLogSetDefaultLogger(&logger);
-}
-
-void fw_log_levels(int mask) {
-	atomic_store_explicit(&levels, mask, memory_order_relaxed);
 }

@@ -79,7 +79,7 @@ int fw_screenshot(struct fw_core* self, uint8_t** out, size_t* len) {
 	}
 	if (!mCoreTakeScreenshotVF(self->core, vf)) {
 		vf->close(vf);
-		return FW_SCREENSHOT_FAILED;
+		return FW_FAILED;
 	}
 	return fw_take_file(vf, out, len);
 }

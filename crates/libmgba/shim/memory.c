@@ -140,7 +140,6 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 			.end = blocks[i].end,
 			.size = blocks[i].size,
 			.segment_start = blocks[i].segmentStart,
-			.readable = blocks[i].flags & mCORE_MEMORY_READ,
 			.writable = is_writable(self->core, &blocks[i]),
 		};
 		if (is_gb_block(self->core, out, GB_VRAM)) {
@@ -154,7 +153,6 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 		*names = (struct fw_block_names) {
 			.internal_name = blocks[i].internalName,
 			.short_name = blocks[i].shortName,
-			.long_name = blocks[i].longName,
 		};
 		return true;
 	}

@@ -184,7 +184,7 @@ int fw_save_load(struct fw_core* self, const uint8_t* data, size_t len, bool tem
 	}
 	memcpy(save->memory, data, len);
 	*id = save->id;
-	return insert(self, save) ? FW_OK : FW_SAVE_REFUSED;
+	return insert(self, save) ? FW_OK : FW_FAILED;
 }
 
 /* A loaded state can have a save of its own, which libmgba uses in place of the

@@ -190,7 +190,7 @@ static int run(struct fw_scripts* scripts, const char* name, const void* source,
 }
 
 int fw_scripts_attach(struct fw_core* self, fw_console_fn console, void* user) {
-	fw_scripts_free(self);
+	fw_scripts_detach(self);
 #ifndef _WIN32
 	/* A script that writes to a closed socket must not end the process. */
 	struct sigaction action;
@@ -211,21 +211,22 @@ int fw_scripts_attach(struct fw_core* self, fw_console_fn console, void* user) {
 	mScriptContextAttachSocket(context);
 	mScriptContextRegisterEngines(context);
 	mScriptContextAttachLogger(context, &scripts->logger);
-	fw_text_buffers_init(&scripts->buffers, print_buffer, scripts);
+	scripts->buffers.print = print_buffer;
+	scripts->buffers.user = scripts;
 	mScriptContextSetTextBufferFactory(context, fw_text_buffer_create, &scripts->buffers);
 	attach_core(scripts, self);
 	char* error = NULL;
 	int status = run(scripts, "*framewire", PRELUDE, sizeof(PRELUDE) - 1, &error);
 	free(error);
 	if (status != FW_OK) {
-		fw_scripts_free(self);
+		fw_scripts_detach(self);
 		return FW_NO_SCRIPTING;
 	}
 	return FW_OK;
 }
 
 void fw_scripts_move(struct fw_core* to, struct fw_core* from) {
-	fw_scripts_free(to);
+	fw_scripts_detach(to);
 	struct fw_scripts* scripts = from->scripts;
 	if (!scripts) {
 		return;
@@ -236,10 +237,6 @@ void fw_scripts_move(struct fw_core* to, struct fw_core* from) {
 }
 
 void fw_scripts_detach(struct fw_core* self) {
-	fw_scripts_free(self);
-}
-
-void fw_scripts_free(struct fw_core* self) {
 	struct fw_scripts* scripts = self->scripts;
 	if (!scripts) {
 		return;
@@ -280,10 +277,6 @@ void fw_scripts_move(struct fw_core* to, struct fw_core* from) {
 }
 
 void fw_scripts_detach(struct fw_core* self) {
-	UNUSED(self);
-}
-
-void fw_scripts_free(struct fw_core* self) {
 	UNUSED(self);
 }
 

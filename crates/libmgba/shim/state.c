@@ -49,7 +49,7 @@ int fw_state_save(struct fw_core* self, int flags, uint8_t** out, size_t* len) {
 	self->core->savedataClone = clone;
 	if (!saved) {
 		vf->close(vf);
-		return FW_STATE_SAVE_FAILED;
+		return FW_FAILED;
 	}
 	return fw_take_file(vf, out, len);
 }
@@ -84,7 +84,7 @@ static void restore_sound(struct mCore* core, const void* from) {
 static int try_state(struct mCore* core, const void* state) {
 	enum mPlatform platform = state_platform(state);
 	if (platform == mPLATFORM_NONE) {
-		return FW_STATE_FORMAT;
+		return FW_FAILED;
 	}
 	if (platform != core->platform(core)) {
 		return FW_STATE_OTHER_PLATFORM;
@@ -124,7 +124,7 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	struct mCore* core = self->core;
 	struct VFile* vf = VFileFromConstMemory(data, len);
 	if (!vf) {
-		return FW_STATE_FORMAT;
+		return FW_FAILED;
 	}
 	/* mCoreLoadStateNamed restores the picture, the save and the cheats of a
 	 * state even if it refuses the state itself. So the state itself is tried
@@ -136,7 +136,7 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	if (!found) {
 		mStateExtdataDeinit(&extra);
 		vf->close(vf);
-		return FW_STATE_FORMAT;
+		return FW_FAILED;
 	}
 	int64_t before = fw_clock_before_load(self);
 	int status = try_state(core, found);
@@ -166,5 +166,5 @@ int fw_save_get(struct fw_core* self, uint8_t** out, size_t* len) {
 }
 
 int fw_save_set(struct fw_core* self, const uint8_t* data, size_t len) {
-	return self->core->savedataRestore(self->core, data, len, true) ? FW_OK : FW_SAVE_REFUSED;
+	return self->core->savedataRestore(self->core, data, len, true) ? FW_OK : FW_FAILED;
 }

@@ -104,13 +104,6 @@ struct mScriptTextBuffer* fw_text_buffer_create(void* buffers) {
 	return &self->d;
 }
 
-void fw_text_buffers_init(struct fw_text_buffers* buffers, fw_print_fn print, void* user) {
-	*buffers = (struct fw_text_buffers) {
-		.print = print,
-		.user = user,
-	};
-}
-
 void fw_text_buffers_deinit(struct fw_text_buffers* buffers) {
 	while (buffers->first) {
 		struct fw_text_buffer* next = buffers->first->next;

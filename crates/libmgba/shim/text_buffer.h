@@ -11,17 +11,14 @@
 #include <mgba/script/console.h>
 #endif
 
-typedef void (*fw_print_fn)(void* user, const char* text);
-
 /* Owns all buffers of a script context. Scripts keep plain pointers to buffers and
  * never free them. */
 struct fw_text_buffers {
-	fw_print_fn print;
+	void (*print)(void* user, const char* text);
 	void* user;
 	struct fw_text_buffer* first;
 };
 
-void fw_text_buffers_init(struct fw_text_buffers*, fw_print_fn, void* user);
 void fw_text_buffers_deinit(struct fw_text_buffers*);
 
 /* An mScriptContextBufferFactory whose context is a struct fw_text_buffers*. */

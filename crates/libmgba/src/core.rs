@@ -100,7 +100,7 @@ impl Core {
         let hardware = &options.hardware;
         let handle = match Handle::open(&rom.for_shim()?, &hardware.for_shim()?) {
             Ok(handle) => handle,
-            Err(Status::NotABios) => return Err(hardware.not_a_bios(None)),
+            Err(Status::NotABios) => return Err(hardware.not_a_bios()),
             Err(status) => return Err(Error::of_rom(status, &rom, None)),
         };
         let Options { patching, hardware } = options.clone();
@@ -178,22 +178,6 @@ impl Core {
             1 => Platform::Gb,
             _ => Platform::Gba,
         }
-    }
-
-    /// Clock cycles in a frame.
-    pub fn frame_cycles(&self) -> u32 {
-        u32::try_from(self.handle.frame_cycles()).unwrap_or(0)
-    }
-
-    /// Clock cycles in a second.
-    pub fn frequency(&self) -> u32 {
-        u32::try_from(self.handle.frequency()).unwrap_or(0)
-    }
-
-    /// Clock cycles since the last reset. A loaded state sets the number to the one in the
-    /// state.
-    pub fn cycles(&self) -> u64 {
-        self.handle.cycles()
     }
 
     /// The title in the ROM's header.

@@ -11,8 +11,6 @@ pub struct Domain {
     pub name: String,
     /// The name that `name()` returns in Lua, such as "EWRAM".
     pub short_name: String,
-    /// A description, such as "Working RAM (256kiB)".
-    pub long_name: String,
     /// The bus address of its first byte.
     pub base: u32,
     /// The bus address after its last byte, as `bound()` returns it in Lua. A domain
@@ -20,8 +18,6 @@ pub struct Domain {
     pub bound: u32,
     /// Its size in bytes, including all banks.
     pub size: u32,
-    /// Whether reads return the memory's content.
-    pub readable: bool,
     /// Whether writes have an effect. A write to a cartridge patches the ROM in
     /// memory, never its file. Hardware registers can be written only on the bus.
     pub writable: bool,
@@ -167,14 +163,12 @@ impl Core {
         let handle = &self.handle;
         self.domains = (0..)
             .map_while(|index| handle.domain(index))
-            .map(|(block, [name, short_name, long_name])| Domain {
+            .map(|(block, [name, short_name])| Domain {
                 name,
                 short_name,
-                long_name,
                 base: block.start,
                 bound: block.end,
                 size: block.size,
-                readable: block.readable,
                 writable: block.writable,
                 block,
             })

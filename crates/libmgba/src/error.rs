@@ -174,16 +174,10 @@ pub enum Error {
         problem: String,
     },
     /// A file that is not a BIOS of this console.
-    #[error(
-        "{} is not a BIOS of the {}; that of a Game Boy Advance has 16384 bytes",
-        path.display(),
-        platform.map_or("console".to_owned(), |platform| platform.to_string())
-    )]
+    #[error("{} is not a BIOS of the console; that of a Game Boy Advance has 16384 bytes", path.display())]
     NotABios {
         /// The file.
         path: PathBuf,
-        /// The console of the game, if it is known.
-        platform: Option<Platform>,
     },
     /// A patch that cannot be applied to the ROM.
     #[error("cannot apply the patch {} (byte {at}): {problem}", path.display())]

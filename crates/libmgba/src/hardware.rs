@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::error::Error;
-use crate::platform::Platform;
 use crate::sys::{ConsoleSetup, PALETTE};
 
 /// The largest BIOS that is accepted, in bytes. The BIOS of a Game Boy Advance has 16 KiB.
@@ -182,7 +181,7 @@ impl Hardware {
             Some(path) => {
                 let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
                 if length > MAX_BIOS {
-                    return Err(self.not_a_bios(None));
+                    return Err(self.not_a_bios());
                 }
                 Some(fs::read(path).map_err(|error| Error::read(path, error))?)
             }
@@ -197,7 +196,7 @@ impl Hardware {
     }
 
     /// The error for a file that is not a BIOS of the console.
-    pub(crate) fn not_a_bios(&self, platform: Option<Platform>) -> Error {
-        Error::NotABios { path: self.bios.clone().unwrap_or_default(), platform }
+    pub(crate) fn not_a_bios(&self) -> Error {
+        Error::NotABios { path: self.bios.clone().unwrap_or_default() }
     }
 }

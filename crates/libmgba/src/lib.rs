@@ -48,7 +48,6 @@ mod sensor;
 mod state;
 #[allow(unsafe_code)]
 mod sys;
-mod version;
 
 pub use crate::cheat::{Cheat, CheatKind, Code, read_cheats};
 pub use crate::clock::{Clock, Time};
@@ -57,7 +56,7 @@ pub use crate::domain::Domain;
 pub use crate::error::Error;
 pub use crate::hardware::{GbModel, Hardware, Palette, SaveType};
 pub use crate::layer::Layer;
-pub use crate::log::{Level, log_off, log_to};
+pub use crate::log::Level;
 pub use crate::media::Frame;
 pub use crate::patch::Patching;
 pub use crate::platform::Platform;
@@ -66,8 +65,12 @@ pub use crate::sensor::Sensor;
 pub use crate::state::{Save, SaveId, flags};
 /// Returns the free memory of this process to the system, if the C library supports it (glibc).
 pub use crate::sys::release_memory;
+/// The version of the libmgba that this process is linked with, such as "0.10.1" or "0.11-7906-1a2b3c4".
+pub use crate::sys::version_string as version;
 pub use crate::sys::{Canvas, PICTURE};
-pub use crate::version::{BUILD, Version, version};
+
+/// How the libmgba of this program was built: its source and its optimisation, or that it is the installed library.
+pub const BUILD: &str = env!("FRAMEWIRE_LIBMGBA_BUILD");
 
 // Files and ranges that exceed these limits are refused. So no file and no caller can make a core allocate an unlimited
 // amount of memory.

@@ -1,9 +1,6 @@
 use std::ffi::c_int;
-use std::sync::Arc;
 
-use crate::sys;
-
-/// The level of a message in libmgba's log or in a script's console.
+/// The level of a message in a script's console, as in libmgba's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
     /// The emulation cannot continue.
@@ -35,23 +32,4 @@ impl Level {
             _ => Level::Info,
         }
     }
-}
-
-/// The bits of fatal, error, warn and info. A game can produce thousands of messages of
-/// the other levels in each frame.
-const PASSED_ON: c_int = 0x0F;
-
-/// Passes libmgba's own log, for all cores of this process, to `sink`. The thread that
-/// uses the core calls `sink` with the level, the category (such as "GBA Memory") and
-/// the message. Only the levels from [`Level::Fatal`] to [`Level::Info`] are passed on.
-///
-/// Without this call, the log is dropped. It never goes to stdout, which is libmgba's
-/// default.
-pub fn log_to(sink: impl Fn(Level, &str, &str) + Send + Sync + 'static) {
-    sys::set_log(Some(Arc::new(sink)), PASSED_ON);
-}
-
-/// Drops libmgba's log again.
-pub fn log_off() {
-    sys::set_log(None, 0);
 }

@@ -43,19 +43,6 @@ impl Frame<'_> {
         }
         bytes
     }
-
-    /// A copy without gaps. A pixel has four bytes: red, green, blue, and 255 for
-    /// opaque.
-    pub fn to_rgba(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.width as usize * self.height as usize * 4);
-        for row in self.rows() {
-            bytes.extend_from_slice(row);
-        }
-        for pixel in bytes.chunks_exact_mut(4) {
-            pixel[3] = 0xFF;
-        }
-        bytes
-    }
 }
 
 /// Picture and sound.

@@ -43,7 +43,7 @@ impl Sensor {
     /// Converts a value in thousandths to libmgba's unit.
     fn for_mgba(self, thousandths: i32) -> i32 {
         match self {
-            // libmgba's unit uses the whole range of 32 bits.
+            // In libmgba, these values use the whole range of a signed 32-bit integer.
             Sensor::TiltX | Sensor::TiltY | Sensor::Gyro => thousandths * (i32::MAX / 1000),
             Sensor::Light => thousandths * i32::from(u8::MAX) / 1000,
         }

@@ -160,12 +160,6 @@ impl Core {
         self.handle.load_save(bytes, temporary).map(SaveId).map_err(|_| Error::OutOfMemory)
     }
 
-    /// Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to
-    /// the save. The save stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
-    pub fn unload_save(&mut self) {
-        self.handle.unload_save();
-    }
-
     /// The save in use, if there is one, and earlier saves that were replaced by another ROM or save. Earlier saves
     /// stay until [`forget_save`](Core::forget_save).
     pub fn saves(&self) -> impl Iterator<Item = Save<'_>> {

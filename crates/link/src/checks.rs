@@ -58,7 +58,8 @@ impl DomainSizes {
         domains.find(|domain| !self.sizes.contains_key(*domain)).map(str::to_owned)
     }
 
-    /// Refuses memory that does not exist, and numbers that the script would write to other addresses.
+    /// Refuses accesses to memory that does not exist or cannot be written. Also refuses to write a number that mGBA
+    /// does not write correctly at this address: see [`is_one_access`].
     ///
     /// # Errors
     /// If the operation is refused. The error says what is accepted.

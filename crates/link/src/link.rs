@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use crate::session::{Respond, Submission};
+use crate::state::LinkState;
 use crate::{Config, LinkError, Listen, Phase, Status, supervisor};
 
 /// A connection to the script in one emulator, which is opened again whenever it breaks.
@@ -31,7 +32,8 @@ impl Link {
         let (inbox, submissions) = mpsc::channel(config.capacity);
         let (stop, stopped) = watch::channel(false);
         let status = Arc::new(Mutex::new(Status::default()));
-        runtime.spawn(supervisor::run(config, submissions, status.clone(), stopped, listen));
+        let state = LinkState::new(config, submissions, status.clone(), stopped, listen);
+        runtime.spawn(supervisor::run(state));
         Link { inbox, status, stop }
     }
 

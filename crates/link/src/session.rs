@@ -138,29 +138,28 @@ impl Session {
     /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent.
     pub fn expire(&mut self, now: Instant, error: &LinkError, cancels: &mut Vec<u8>) {
         while let Some((_, id)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now) {
-            let Some(open) = self.remove(id) else { return };
-            if open.sent != Sent::No && id < self.unsent {
-                Frame::Cancel(id as u32).encode(cancels);
-            }
-            (open.respond)(Err(error.clone()));
+            self.withdraw(id, error, cancels);
         }
     }
 
     /// Fails the requests that their callers have given up, and appends cancel frames for those that were sent.
     pub fn drop_given_up(&mut self, error: &LinkError, cancels: &mut Vec<u8>) {
         for (id, flag) in std::mem::take(&mut self.given_up) {
-            if !flag.load(Relaxed) {
-                if self.open.contains_key(&id) {
-                    self.given_up.push((id, flag));
-                }
-                continue;
+            if flag.load(Relaxed) {
+                self.withdraw(id, error, cancels);
+            } else if self.open.contains_key(&id) {
+                self.given_up.push((id, flag));
             }
-            let Some(open) = self.remove(id) else { continue };
-            if open.sent != Sent::No && id < self.unsent {
-                Frame::Cancel(id as u32).encode(cancels);
-            }
-            (open.respond)(Err(error.clone()));
         }
+    }
+
+    /// Fails a request if it is open. Appends a cancel frame if it was sent.
+    fn withdraw(&mut self, id: u64, error: &LinkError, cancels: &mut Vec<u8>) {
+        let Some(open) = self.remove(id) else { return };
+        if open.sent != Sent::No && id < self.unsent {
+            Frame::Cancel(id as u32).encode(cancels);
+        }
+        (open.respond)(Err(error.clone()));
     }
 
     /// Whether there is an open request that its caller may give up.
@@ -177,26 +176,19 @@ impl Session {
     /// is sent again. Otherwise, the requests that change something and may have been performed fail with `lost`.
     pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
         if !remembered {
-            let doubtful: Vec<u64> = self
-                .open
-                .iter()
-                .filter(|(_, open)| open.sent == Sent::Yes && open.batch.effect() == Effect::Change)
-                .map(|(id, _)| *id)
-                .collect();
-            for id in doubtful {
-                if let Some(open) = self.remove(id) {
-                    (open.respond)(Err(lost.clone()));
-                }
-            }
+            self.fail(lost, |open| open.sent == Sent::Yes && open.batch.effect() == Effect::Change);
         }
         self.unsent = self.open.keys().next().copied().unwrap_or(self.next);
     }
 
     /// Fails every open request that was never sent. The others wait until the script is back.
     pub fn fail_unsent(&mut self, error: &LinkError) {
-        let unsent: Vec<u64> =
-            self.open.iter().filter(|(_, open)| open.sent == Sent::No).map(|(id, _)| *id).collect();
-        for id in unsent {
+        self.fail(error, |open| open.sent == Sent::No);
+    }
+
+    fn fail(&mut self, error: &LinkError, is_chosen: impl Fn(&OpenRequest) -> bool) {
+        let ids: Vec<u64> = self.open.iter().filter(|(_, open)| is_chosen(open)).map(|(id, _)| *id).collect();
+        for id in ids {
             if let Some(open) = self.remove(id) {
                 (open.respond)(Err(error.clone()));
             }

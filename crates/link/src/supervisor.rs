@@ -1,34 +1,23 @@
 //! Connects, sends the hello, and connects again after a break.
 
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_protocol::{Hello, PROTOCOL_VERSION, Welcome, marker};
-use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use crate::session::Submission;
 use crate::state::{ConnectionEnd, LinkState};
-use crate::{Config, LinkError, Listen, Phase, Script, Status, binary, silence, text};
+use crate::{LinkError, Phase, Script, Status, binary, silence, text};
 
 /// Longest welcome that the link reads, in bytes.
 const MAX_WELCOME: usize = 1024;
 
 /// Runs a link until it is asked to stop.
-pub(crate) async fn run(
-    config: Config,
-    inbox: mpsc::Receiver<Submission>,
-    status: Arc<Mutex<Status>>,
-    stop: watch::Receiver<bool>,
-    listen: Listen,
-) {
-    let mut delay = config.first_retry;
-    let mut state = LinkState::new(config, inbox, status, stop, listen);
+pub(crate) async fn run(mut state: LinkState) {
+    let mut delay = state.config.first_retry;
     loop {
         match connection(&mut state, &mut delay).await {
             ConnectionEnd::Stopped => break,

@@ -58,8 +58,8 @@ pub enum Unit {
     Number,
 }
 
-/// The names of the figures of latencies.
-const FIGURES: [(&str, Figure); 8] = [
+/// The figures of latencies with their names, in the order of the columns of exported files.
+pub(crate) const FIGURES: [(&str, Figure); 8] = [
     ("mean", Figure::Mean),
     ("p50", Figure::P50),
     ("p90", Figure::P90),

@@ -77,16 +77,9 @@ impl Pace {
 }
 
 /// Samples a probe on a separate thread until it is stopped.
-#[derive(Debug)]
 pub(crate) struct Sampler {
     stop: mpsc::Sender<()>,
     thread: thread::JoinHandle<(Box<dyn Probe>, Option<Pace>)>,
-}
-
-impl std::fmt::Debug for dyn Probe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Probe")
-    }
 }
 
 impl Sampler {

@@ -76,16 +76,16 @@ pub fn router_of<H: ServerHandler>(
             let (sessions, lasting, alone) = (sessions.clone(), lasting.clone(), alone.clone());
             let sender = sender(request.extensions());
             async move {
-                let request = match buffered(request).await {
-                    Ok(request) => request,
+                let (kind, request) = match buffered(request).await {
+                    Ok(buffered) => buffered,
                     Err(refusal) => return refusal,
                 };
-                let in_session = match request.kind {
+                let ends = request.method() == Method::DELETE;
+                let in_session = match kind {
                     // For other HTTP methods, the SDK checks the session, after it has checked the protocol's revision.
-                    Kind::InSession(id)
-                        if request.request.method() == Method::DELETE && !sessions.has(&id, &sender) =>
-                    {
-                        return no_session();
+                    Kind::InSession(id) if ends && !sessions.has(&id, &sender) => {
+                        let why = "there is no such session; send initialize to open one";
+                        return (StatusCode::NOT_FOUND, why).into_response();
                     }
                     Kind::InSession(_) => true,
                     // Without room for another session, the client gets none, and its requests stand alone.
@@ -93,8 +93,7 @@ pub fn router_of<H: ServerHandler>(
                     Kind::Alone => false,
                 };
                 if in_session {
-                    let ends = request.request.method() == Method::DELETE;
-                    let response = lasting.handle(request.request);
+                    let response = lasting.handle(request);
                     let mut response = sessions.answer(sender, response).await.map(Body::new);
                     // The session has ended. 202 would mean that it will end later.
                     if ends && response.status() == StatusCode::ACCEPTED {
@@ -102,7 +101,7 @@ pub fn router_of<H: ServerHandler>(
                     }
                     response
                 } else {
-                    alone.handle(request.request).await.map(Body::new)
+                    alone.handle(request).await.map(Body::new)
                 }
             }
         }),
@@ -116,10 +115,6 @@ fn config() -> StreamableHttpServerConfig {
         .disable_allowed_origins()
 }
 
-fn no_session() -> Response {
-    (StatusCode::NOT_FOUND, "there is no such session; send initialize to open one").into_response()
-}
-
 /// How a request relates to sessions.
 enum Kind {
     /// It names this session.
@@ -130,11 +125,6 @@ enum Kind {
     Alone,
 }
 
-struct Buffered {
-    kind: Kind,
-    request: Request,
-}
-
 /// The part of a message that decides whether it may open a session.
 #[derive(Deserialize)]
 struct Message {
@@ -142,12 +132,12 @@ struct Message {
 }
 
 /// Finds the kind of a request. Reads the body if it is needed for that.
-async fn buffered(request: Request) -> Result<Buffered, Response> {
+async fn buffered(request: Request) -> Result<(Kind, Request), Response> {
     if let Some(id) = request.headers().get(SESSION) {
         let id = String::from_utf8_lossy(id.as_bytes()).into_owned();
-        return Ok(Buffered { kind: Kind::InSession(id), request });
+        return Ok((Kind::InSession(id), request));
     } else if request.method() != Method::POST {
-        return Ok(Buffered { kind: Kind::Alone, request });
+        return Ok((Kind::Alone, request));
     }
     let (head, body) = request.into_parts();
     let too_large = |error| {
@@ -158,5 +148,5 @@ async fn buffered(request: Request) -> Result<Buffered, Response> {
     let is_initialize =
         serde_json::from_slice::<Message>(&bytes).is_ok_and(|message| message.method == "initialize");
     let kind = if is_initialize { Kind::Initialize } else { Kind::Alone };
-    Ok(Buffered { kind, request: Request::from_parts(head, Body::from(bytes)) })
+    Ok((kind, Request::from_parts(head, Body::from(bytes))))
 }

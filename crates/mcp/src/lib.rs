@@ -30,7 +30,7 @@ mod tools;
 
 pub use backend::{Backend, CallFuture, EndFuture, Object, Problem};
 pub use http::{HandlerLifetime, HttpHost, router_of};
-pub use server::{Connect, router, serve_stdio};
+pub use server::{Connect, REVISIONS, router, serve_stdio};
 pub use session::{Options, Session, Toolset, UnknownToolset};
 
 /// The text that `framewire skill` prints. It explains to coding agents how to use Framewire's commands and HTTP API.

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::backend::Problem;
 use crate::session::Session;
-use crate::tools::ToolError;
+use crate::tools::{ToolError, set};
 
 /// The arguments of a run.
 pub(crate) struct Run<'a> {
@@ -138,9 +138,7 @@ impl Run<'_> {
             then.push(json!({"op": "screenshot"}));
         }
         params["then"] = then.into();
-        if let Some(key) = key {
-            params["idempotency_key"] = key.into();
-        }
+        set(&mut params, "idempotency_key", key);
         let _playing = session.playing.lock().await;
         let mut reply = session.call("run", params).await?;
         let mut results = |name: &str| -> Result<Vec<Json>, ToolError> {

@@ -55,19 +55,24 @@ pub(crate) async fn list(session: &Session) -> Vec<Entry> {
     all
 }
 
-/// Reads a resource. `None` if no kind of resource has this URI.
-pub(crate) async fn read(session: &Session, uri: &str) -> Option<Result<Content, ToolError>> {
+/// Reads a resource.
+///
+/// # Errors
+/// If there is no such resource, or it cannot be read.
+pub(crate) async fn read(session: &Session, uri: &str) -> Result<Content, ToolError> {
     if uri == SCREEN {
-        return Some(screen(session).await);
+        return screen(session).await;
     }
     let (method, params) = if uri == SYMBOLS {
         ("symbols", json!({}))
     } else if let Some(name) = uri.strip_prefix(SNAPSHOT) {
         ("snapshotPicture", json!({"name": name}))
+    } else if let Some(name) = uri.strip_prefix(RECORDING) {
+        ("recording", json!({"name": name}))
     } else {
-        ("recording", json!({"name": uri.strip_prefix(RECORDING)?}))
+        return Err(ToolError(format!("there is no resource {uri}; see resources/list")));
     };
-    Some(session.call(method, params).await.map(content))
+    session.call(method, params).await.map(content)
 }
 
 async fn screen(session: &Session) -> Result<Content, ToolError> {

@@ -36,8 +36,8 @@ const INSTRUCTIONS: &str = "Plays Game Boy Advance and Game Boy games frame by f
     search finds unknown values, and expressions such as score or u16[0x02000038] work in values, until and stop. \
     Snapshots make attempts cheap.";
 
-/// The revisions of the protocol, the newest first.
-const REVISIONS: [ProtocolVersion; 4] = [
+/// The revisions of MCP that Framewire supports, the newest first.
+pub const REVISIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2026_07_28,
     ProtocolVersion::V_2025_11_25,
     ProtocolVersion::V_2025_06_18,
@@ -202,16 +202,12 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let (session, uri) = (self.session(&context)?, request.uri);
-        let unknown = |why: String| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
         let contents = match resources::read(&session, &uri).await {
-            None => {
-                return Err(unknown(format!("there is no resource {uri}; see resources/list")));
+            Err(ToolError(why)) => {
+                return Err(ErrorData::resource_not_found(why, Some(json!({"uri": uri}))));
             }
-            Some(Err(ToolError(why))) => return Err(unknown(why)),
-            Some(Ok(Content::Text(text))) => {
-                ResourceContents::text(text, uri).with_mime_type("application/json")
-            }
-            Some(Ok(Content::Picture(data))) => ResourceContents::blob(data, uri).with_mime_type("image/png"),
+            Ok(Content::Text(text)) => ResourceContents::text(text, uri).with_mime_type("application/json"),
+            Ok(Content::Picture(data)) => ResourceContents::blob(data, uri).with_mime_type("image/png"),
         };
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
@@ -226,7 +222,7 @@ impl ServerHandler for Server {
         }
         let session = self.session(&context)?;
         let uri = request.uri;
-        let missing = |why| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
+        let missing = |ToolError(why)| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
         let mut followed = Followed::begin(session, uri.clone()).await.map_err(missing)?;
         self.begin_to_listen()?;
         let mut followers = self.followers.lock();
@@ -286,7 +282,7 @@ impl ServerHandler for Server {
         }
         tokio::select! {
             () = context.cancelled() => {}
-            () = session.stopped() => {}
+            () = session.backend.stopped() => {}
         }
         Ok(())
     }

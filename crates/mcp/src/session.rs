@@ -1,7 +1,6 @@
 //! The state of one client.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -28,28 +27,19 @@ pub enum Toolset {
 }
 
 impl Toolset {
-    /// All toolsets.
-    pub const ALL: [Toolset; 4] = [Toolset::Play, Toolset::Debug, Toolset::Files, Toolset::Script];
-
-    /// The toolsets that a client gets if it does not choose.
-    pub const USUAL: [Toolset; 3] = [Toolset::Play, Toolset::Debug, Toolset::Files];
-
-    /// The toolset's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Toolset::Play => "play",
-            Toolset::Debug => "debug",
-            Toolset::Files => "files",
-            Toolset::Script => "script",
-        }
-    }
-
     /// The toolsets in a list of names, with commas between them.
     ///
     /// # Errors
     /// If one of the names is unknown.
     pub fn list(text: &str) -> Result<Vec<Toolset>, UnknownToolset> {
-        text.split(',').map(|name| name.trim().parse()).collect()
+        let named = |name: &str| match name.trim() {
+            "play" => Ok(Toolset::Play),
+            "debug" => Ok(Toolset::Debug),
+            "files" => Ok(Toolset::Files),
+            "script" => Ok(Toolset::Script),
+            name => Err(UnknownToolset(name.to_owned())),
+        };
+        text.split(',').map(named).collect()
     }
 }
 
@@ -57,14 +47,6 @@ impl Toolset {
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not a toolset; use one or more of play, debug, files and script, with commas between them")]
 pub struct UnknownToolset(String);
-
-impl FromStr for Toolset {
-    type Err = UnknownToolset;
-
-    fn from_str(name: &str) -> Result<Toolset, UnknownToolset> {
-        Toolset::ALL.into_iter().find(|set| set.name() == name).ok_or_else(|| UnknownToolset(name.to_owned()))
-    }
-}
 
 /// What a client or its user has chosen.
 #[derive(Debug, Clone)]
@@ -81,7 +63,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { toolsets: Toolset::USUAL.to_vec(), read_only: false, emulator: None, notes: None }
+        let toolsets = vec![Toolset::Play, Toolset::Debug, Toolset::Files];
+        Options { toolsets, read_only: false, emulator: None, notes: None }
     }
 }
 
@@ -114,7 +97,7 @@ impl Options {
 
 /// The state of a client, with what tools remember for it between calls.
 pub struct Session {
-    backend: Arc<dyn Backend>,
+    pub(crate) backend: Arc<dyn Backend>,
     pub(crate) options: Options,
     pub(crate) memory: Arc<Mutex<SessionMemory>>,
     /// Locked while a tool runs frames, so that the keys of two calls do not mix.
@@ -145,11 +128,6 @@ impl Session {
     /// Whether only tools that change nothing are offered.
     pub(crate) fn only_reads(&self) -> bool {
         self.options.read_only || self.backend.only_reads()
-    }
-
-    /// Waits until the server stops.
-    pub(crate) async fn stopped(&self) {
-        self.backend.stopped().await;
     }
 
     /// Calls a method on the session's emulator.

@@ -29,13 +29,9 @@ impl Followed {
     ///
     /// # Errors
     /// If there is no such resource, or it cannot be read.
-    pub(crate) async fn begin(session: Arc<Session>, uri: String) -> Result<Followed, String> {
-        let checksum = match resources::read(&session, &uri).await {
-            None => return Err(format!("there is no resource {uri}; see resources/list")),
-            Some(Err(ToolError(why))) => return Err(why),
-            Some(Ok(content)) => Some(checksum(&content)),
-        };
-        Ok(Followed { session, uri, checksum })
+    pub(crate) async fn begin(session: Arc<Session>, uri: String) -> Result<Followed, ToolError> {
+        let content = resources::read(&session, &uri).await?;
+        Ok(Followed { session, uri, checksum: Some(checksum(&content)) })
     }
 
     /// Waits until the content of the resource changes, or until the resource can no longer be read, or can be read
@@ -43,10 +39,8 @@ impl Followed {
     pub(crate) async fn changed(&mut self) -> &str {
         loop {
             tokio::time::sleep(PERIOD).await;
-            let now = match resources::read(&self.session, &self.uri).await {
-                Some(Ok(content)) => Some(checksum(&content)),
-                _ => None,
-            };
+            let content = resources::read(&self.session, &self.uri).await;
+            let now = content.ok().map(|content| checksum(&content));
             if now != self.checksum {
                 self.checksum = now;
                 return &self.uri;

@@ -14,7 +14,7 @@ pub struct Stamp {
 
 /// Encodes messages. Between messages it keeps its buffers, but no part of a picture, so one encoder can serve any
 /// number of streams.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Encoder {
     palette: Palette,
     /// The tiles to send, in order.
@@ -23,16 +23,10 @@ pub struct Encoder {
     places: Vec<[u16; AREA]>,
 }
 
-impl Default for Encoder {
-    fn default() -> Self {
-        Encoder::new()
-    }
-}
-
 impl Encoder {
     /// Creates an encoder.
     pub fn new() -> Encoder {
-        Encoder { palette: Palette::new(), tiles: Vec::new(), places: Vec::new() }
+        Encoder::default()
     }
 
     /// Encodes all of `image`.

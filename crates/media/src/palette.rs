@@ -13,11 +13,13 @@ pub(crate) struct Palette {
     taken: Vec<u32>,
 }
 
-impl Palette {
-    pub fn new() -> Palette {
+impl Default for Palette {
+    fn default() -> Palette {
         Palette { colours: Vec::new(), slots: vec![0; SLOTS].into(), taken: Vec::new() }
     }
+}
 
+impl Palette {
     pub fn clear(&mut self) {
         self.colours.clear();
         for slot in self.taken.drain(..) {

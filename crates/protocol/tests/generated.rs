@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use framewire_protocol::op::{ArgInfo, ArgKind, Effect, OPS, OpInfo, ResultKind};
+use framewire_protocol::op::{ArgInfo, ArgKind, Effect, OPS, OpInfo};
 
 #[test]
 fn generated_files_match_the_table() {
@@ -48,7 +48,7 @@ fn lua() -> String {
             info.code,
             info.name,
             info.effect == Effect::Change,
-            result(info.result),
+            info.result.name(),
             lua_list(&args),
         )
         .unwrap();
@@ -87,17 +87,6 @@ fn narrower(arg: &ArgInfo) -> Option<(i64, i64)> {
     arg.range.filter(|range| *range != all)
 }
 
-fn result(kind: ResultKind) -> &'static str {
-    match kind {
-        ResultKind::None => "none",
-        ResultKind::Bool => "bool",
-        ResultKind::Int => "int",
-        ResultKind::Text => "text",
-        ResultKind::Bytes => "bytes",
-        ResultKind::Names => "names",
-    }
-}
-
 /// The LuaJIT library's table.
 fn luajit() -> String {
     let mut text = format!(
@@ -130,7 +119,7 @@ fn document() -> String {
             Effect::Change => "changes",
         };
         let args: Vec<String> = info.args.iter().map(documented).collect();
-        let result = result(info.result);
+        let result = info.result.name();
         let OpInfo { code, name, doc, .. } = info;
         writeln!(text, "| {code:#04x} | `{name}` | {effect} | {} | {result} | {doc} |", args.join("<br>"))
             .unwrap();

@@ -1,6 +1,5 @@
 //! Recordings of a core in this process. Their files have the same format as the server's recordings.
 
-use std::io;
 use std::time::SystemTime;
 
 use framewire_emulator::ClockTime;
@@ -98,16 +97,12 @@ impl Recorder {
                 self.hashed = Some(self.frames);
             }
         }
-        self.check(written);
-        if self.bytes() > framewire_recording::MAX_FILE - MARGIN {
-            self.end("its file has the largest size that is allowed", None);
-        }
-    }
-
-    fn check(&mut self, written: io::Result<()>) {
         // The writer writes to memory, so this is not expected to fail.
         if let Err(error) = written {
             self.end(&format!("it could not be written: {error}"), None);
+        }
+        if self.bytes() > framewire_recording::MAX_FILE - MARGIN {
+            self.end("its file has the largest size that is allowed", None);
         }
     }
 
@@ -160,12 +155,6 @@ pub(crate) enum ReplayError {
     State(framewire_libmgba::Error),
 }
 
-impl From<framewire_libmgba::Error> for ReplayError {
-    fn from(error: framewire_libmgba::Error) -> ReplayError {
-        ReplayError::State(error)
-    }
-}
-
 /// Replays a recording and compares its hashes. Without `through`, the replay ends at the first difference.
 pub(crate) fn replay(
     machine: &mut Machine,
@@ -184,7 +173,7 @@ pub(crate) fn replay(
     }
     machine.discontinue("a state was loaded");
     machine.settle_clock();
-    machine.core.load_state(recording.state(), flags::ALL)?;
+    machine.core.load_state(recording.state(), flags::ALL).map_err(ReplayError::State)?;
     let mut report = Replayed { frames: recording.frames(), ..Replayed::default() };
     // The last two frames with equal hashes. A frame can have several hashes.
     let (mut before, mut agreed) = (0, 0);

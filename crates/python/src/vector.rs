@@ -181,63 +181,46 @@ impl VectorEnv {
         };
         let envs = envs.as_slice()?.iter().map(number).collect::<PyResult<Vec<usize>>>()?;
         let actions = actions.as_slice()?;
-        py.detach(|| self.vector.lock().as_mut().map(|vector| vector.send(&envs, actions)))
-            .ok_or_else(|| errors::argument(py, CLOSED))?
-            .map_err(|error| errors::of_env(py, &error))
+        self.call(py, |vector| vector.send(&envs, actions))
     }
 
     /// Waits until `count` environments have finished the steps that `send` began, and writes their results. Returns
     /// the numbers of these environments.
     fn recv<'py>(&self, py: Python<'py>, count: usize, batch: &Batch) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut numbers = Vec::new();
-        self.with(py, batch, |vector, batch| {
-            numbers = vector.recv(count, batch)?;
-            Ok(())
-        })?;
+        let numbers = self.with(py, batch, |vector, batch| vector.recv(count, batch))?;
         let numbers = numbers.into_iter().map(|index| index as i64).collect();
         Ok(PyArray1::from_vec(py, numbers))
     }
 
     /// The picture of an environment: an array of rows, columns, and the three colours red, green and blue.
     fn screen<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<u8>>> {
-        let picture = py.detach(|| {
-            let with_picture = |core: &mut framewire_libmgba::Core| {
+        let (shape, pixels) = self.call(py, |vector| {
+            vector.with_core(index, |core| {
                 let frame = core.frame();
                 ([frame.height as usize, frame.width as usize, 3], frame.to_rgb())
-            };
-            self.vector.lock().as_mut().map(|vector| vector.with_core(index, with_picture))
-        });
-        let picture = picture.ok_or_else(|| errors::argument(py, CLOSED))?;
-        let (shape, pixels) = picture.map_err(|error| errors::of_env(py, &error))?;
+            })
+        })?;
         PyArray1::from_vec(py, pixels).reshape(shape)
     }
 
     /// The emulator of an environment, for everything except steps.
     fn emulator(&self, py: Python<'_>, index: usize) -> PyResult<Core> {
-        let spare = py.detach(|| {
-            let mut vector = self.vector.lock();
-            vector.as_mut().map(|vector| {
-                // Check the index before a core is opened.
-                vector.with_core(index, |_| ())?;
-                Ok(framewire_libmgba::Core::open(vector.task().rom())?)
-            })
-        });
-        let spare = spare.ok_or_else(|| errors::argument(py, CLOSED))?;
-        let spare = spare.map_err(|error: framewire_vecenv::Error| errors::of_env(py, &error))?;
+        let spare = self.call(py, |vector| {
+            // Check the index before a core is opened.
+            vector.with_core(index, |_| ())?;
+            Ok(framewire_libmgba::Core::open(vector.task().rom())?)
+        })?;
         Ok(Core::of_environment(spare, self.symbols.clone(), self.vector.clone(), index))
     }
 
     /// The path of the ROM.
     fn rom(&self, py: Python<'_>) -> PyResult<PathBuf> {
-        let rom = self.vector.lock().as_ref().map(|vector| vector.task().rom().to_owned());
-        rom.ok_or_else(|| errors::argument(py, CLOSED))
+        self.call(py, |vector| Ok(vector.task().rom().to_owned()))
     }
 
     /// SHA-256 of the state of each console, without its sound unit.
     fn hashes(&self, py: Python<'_>) -> PyResult<Vec<[u8; 32]>> {
-        py.detach(|| self.vector.lock().as_mut().map(framewire_vecenv::VectorEnv::hashes))
-            .ok_or_else(|| errors::argument(py, CLOSED))?
-            .map_err(|error| errors::of_env(py, &error))
+        self.call(py, framewire_vecenv::VectorEnv::hashes)
     }
 
     /// The state of each environment, or of those where `mask` is true. A state has everything that the next steps
@@ -248,19 +231,14 @@ impl VectorEnv {
         mask: Option<PyReadonlyArray1<'_, bool>>,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let mask = mask.map_or_else(|| vec![true; self.num_envs], |mask| mask.as_array().to_vec());
-        let states = py
-            .detach(|| self.vector.lock().as_mut().map(|vector| vector.save(&mask)))
-            .ok_or_else(|| errors::argument(py, CLOSED))?
-            .map_err(|error| errors::of_env(py, &error))?;
+        let states = self.call(py, |vector| vector.save(&mask))?;
         Ok(states.into_iter().map(|state| Some(PyBytes::new(py, &state?))).collect())
     }
 
     /// Loads saved states into the environments. An environment whose state is `None` does not change.
     fn restore(&self, py: Python<'_>, states: Vec<Option<Vec<u8>>>) -> PyResult<()> {
         let states: Vec<Option<&[u8]>> = states.iter().map(Option::as_deref).collect();
-        py.detach(|| self.vector.lock().as_mut().map(|vector| vector.restore(&states)))
-            .ok_or_else(|| errors::argument(py, CLOSED))?
-            .map_err(|error| errors::of_env(py, &error))
+        self.call(py, |vector| vector.restore(&states))
     }
 
     /// Frees the cores.
@@ -272,8 +250,19 @@ impl VectorEnv {
 const CLOSED: &str = "the environments are closed; make new ones";
 
 impl VectorEnv {
-    /// Runs `act` without the interpreter's lock, on the slices of a batch.
-    fn with(
+    /// Calls `act` with the vector, without the interpreter's lock.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl Send + FnOnce(&mut framewire_vecenv::VectorEnv) -> Result<T, framewire_vecenv::Error>,
+    ) -> PyResult<T> {
+        py.detach(|| self.vector.lock().as_mut().map(act))
+            .ok_or_else(|| errors::argument(py, CLOSED))?
+            .map_err(|error| errors::of_env(py, &error))
+    }
+
+    /// Like `call`, with the slices of a batch.
+    fn with<T: Send>(
         &self,
         py: Python<'_>,
         batch: &Batch,
@@ -281,18 +270,13 @@ impl VectorEnv {
         + FnOnce(
             &mut framewire_vecenv::VectorEnv,
             framewire_vecenv::Batch<'_>,
-        ) -> Result<(), framewire_vecenv::Error>,
-    ) -> PyResult<()> {
+        ) -> Result<T, framewire_vecenv::Error>,
+    ) -> PyResult<T> {
         macro_rules! slices {
             ($($name:ident),*) => {{
                 $(let mut $name = batch.$name.bind(py).try_readwrite()?;)*
                 let arrays = framewire_vecenv::Batch { $($name: $name.as_slice_mut()?),* };
-                py.detach(|| match self.vector.lock().as_mut() {
-                    Some(vector) => Some(act(vector, arrays)),
-                    None => None,
-                })
-                .ok_or_else(|| errors::argument(py, CLOSED))?
-                .map_err(|error| errors::of_env(py, &error))
+                self.call(py, |vector| act(vector, arrays))
             }};
         }
         slices!(

@@ -49,16 +49,7 @@ enum Address {
 struct RawStructure {
     name: String,
     size: u32,
-    field: Vec<RawStructureField>,
-}
-
-#[derive(Deserialize)]
-struct RawStructureField {
-    name: String,
-    offset: u32,
-    #[serde(rename = "type")]
-    kind: FieldType,
-    doc: Option<String>,
+    field: Vec<StructureField>,
 }
 
 impl<'de> Deserialize<'de> for FieldType {
@@ -85,21 +76,15 @@ pub(crate) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
     for field in map.field {
         match (&field.address, field.kind.number) {
             (Address::Known(address), Some((kind, Format::Plain))) => {
-                let symbol =
-                    Symbol { address: *address, kind: Some(kind), count: field.kind.count.unwrap_or(1) };
+                let symbol = Symbol { address: *address, kind: Some(kind), count: field.kind.count() };
                 fields.push((field.name, Entry { symbol, doc: field.doc }));
             }
             _ => others.push(field),
         }
     }
-    let structures = map.structures.into_iter().map(|structure| {
-        let field = |field: RawStructureField| {
-            let RawStructureField { name, offset, kind, doc } = field;
-            StructureField { name, offset, kind, doc }
-        };
-        let fields = structure.field.into_iter().map(field).collect();
-        (structure.name, Structure { size: structure.size, fields })
-    });
+    let structures = map.structures.into_iter();
+    let structures =
+        structures.map(|RawStructure { name, size, field }| (name, Structure { size, fields: field }));
     let named = |rom: &Rom| rom.title.is_some() || rom.code.is_some() || rom.checksum.is_some();
     Ok(MemoryMap { fields, others, structures: structures.collect(), rom: map.rom.filter(named) })
 }

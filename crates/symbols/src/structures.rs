@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 
 use framewire_expression::{Code, Format, Type, Variable};
+use serde::Deserialize;
 
 /// The deepest nesting of structures. This limit also detects a structure that contains itself.
 const MAX_DEPTH: usize = 8;
 
 /// The type of a field: numbers, or a structure by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FieldType {
+pub struct FieldType {
     /// The type as the memory map writes it, without the count.
-    pub(crate) name: String,
+    pub name: String,
     /// The type and format of the number; `None` for a structure.
     pub(crate) number: Option<(Type, Format)>,
     /// The number of elements of an array; `None` if the field is not an array.
@@ -33,6 +34,11 @@ impl FieldType {
             None => (text, None),
         };
         Ok(FieldType { name: name.to_owned(), number: number(name)?, count })
+    }
+
+    /// The number of elements; 1 if the field is not an array.
+    pub fn count(&self) -> u32 {
+        self.count.unwrap_or(1)
     }
 }
 
@@ -78,27 +84,17 @@ pub(crate) struct Structure {
 }
 
 /// A field of a structure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StructureField {
     /// Its name, such as `hp`.
     pub name: String,
     /// The field's offset in the structure, in bytes.
     pub offset: u32,
-    pub(crate) kind: FieldType,
+    /// The type of the field.
+    #[serde(rename = "type")]
+    pub kind: FieldType,
     /// The field's description, if the file has one.
     pub doc: Option<String>,
-}
-
-impl StructureField {
-    /// Its type, without the count.
-    pub fn type_name(&self) -> &str {
-        &self.kind.name
-    }
-
-    /// The number of elements; 1 if the field is not an array.
-    pub fn count(&self) -> u32 {
-        self.kind.count.unwrap_or(1)
-    }
 }
 
 /// A variable of a memory map that is not a plain number at a fixed address.
@@ -108,25 +104,14 @@ pub struct Described {
     pub address: Option<u32>,
     /// The expression for its address, if the address is not fixed.
     pub pointer: Option<String>,
-    pub(crate) kind: FieldType,
+    /// The type of the variable.
+    pub kind: FieldType,
     /// The size of an element in bytes.
     pub size: u32,
     /// The variable's description, if the file has one.
     pub doc: Option<String>,
     /// Its fields, if it is a structure.
     pub fields: Vec<StructureField>,
-}
-
-impl Described {
-    /// Its type, without the count.
-    pub fn type_name(&self) -> &str {
-        &self.kind.name
-    }
-
-    /// The number of elements; 1 if the variable is not an array.
-    pub fn count(&self) -> u32 {
-        self.kind.count.unwrap_or(1)
-    }
 }
 
 /// The structures of a memory map by name.

@@ -409,7 +409,7 @@ mod tests {
             assert!(message.contains(says), "{text}: {message}");
         }
         let party = symbols.variables().find(|(name, _)| *name == "party").unwrap().1;
-        assert_eq!((party.type_name(), party.count(), party.size), ("monster", 6, 16));
+        assert_eq!((party.kind.name.as_str(), party.kind.count(), party.size), ("monster", 6, 16));
         assert_eq!((party.address, party.pointer.as_deref()), (None, Some("u32[party_pointer] + 4")));
         assert_eq!(party.fields[0].doc.as_deref(), Some("What is left."));
     }

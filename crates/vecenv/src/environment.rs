@@ -232,9 +232,9 @@ impl Environment {
         self.earned
     }
 
-    /// The value of a formula in the present frame; `None` if the formula has no value.
-    pub(crate) fn value(&mut self, evaluated: &Evaluated, history: &mut History) -> Option<Number> {
-        value(&mut self.core, &mut self.values, evaluated, history)
+    /// The value of a formula that does not remember earlier frames; `None` if it has no value.
+    pub(crate) fn value(&mut self, evaluated: &Evaluated) -> Option<Number> {
+        value(&mut self.core, &mut self.values, evaluated, &mut History::default())
     }
 
     fn histories(&mut self) -> impl Iterator<Item = &mut History> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use framewire_expression::{Formula, Memory as History, Number};
+use framewire_expression::{Formula, Number};
 use framewire_game::GameFile;
 use framewire_protocol::Keys;
 use parking_lot::Mutex;
@@ -320,16 +320,14 @@ impl Explorer {
     }
 
     fn is_goal(&self, environment: &mut Environment) -> bool {
-        match &self.goal {
-            Some(goal) => number(environment, goal).is_some_and(Number::is_true),
-            None => false,
-        }
+        let value = self.goal.as_ref().and_then(|goal| environment.value(goal));
+        value.is_some_and(Number::is_true)
     }
 
     /// The score in the present frame. A formula without a value counts as 0.
     fn score_of(&self, environment: &mut Environment) -> f64 {
         match &self.score {
-            Some(score) => number(environment, score).map_or(0.0, Number::as_f64),
+            Some(score) => environment.value(score).map_or(0.0, Number::as_f64),
             None => environment.earned(),
         }
     }
@@ -339,7 +337,7 @@ impl Explorer {
             Number::Whole(number) => number,
             Number::Real(number) => number.floor() as i64,
         };
-        self.cell.iter().map(|part| number(environment, part).map_or(i64::MIN, whole)).collect()
+        self.cell.iter().map(|part| environment.value(part).map_or(i64::MIN, whole)).collect()
     }
 
     /// SHA-256 of the state in which episodes begin, the number of frames in a step, and the keys of the actions. If
@@ -361,11 +359,6 @@ impl Explorer {
         let name = keys.names("+");
         Ok(if name.is_empty() { ".".to_owned() } else { name })
     }
-}
-
-/// The value of a formula that does not remember earlier frames.
-fn number(environment: &mut Environment, evaluated: &Evaluated) -> Option<Number> {
-    environment.value(evaluated, &mut History::default())
 }
 
 /// The actions of a plan, one after the other.

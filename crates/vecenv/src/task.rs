@@ -134,7 +134,7 @@ impl Task {
 
     /// The number of observed numbers from memory.
     pub fn memory_len(&self) -> usize {
-        self.scenario.memory.iter().map(Observed::len).sum()
+        self.scenario.memory.iter().map(Observed::count).sum()
     }
 
     /// The names of the values that are reported with observations.

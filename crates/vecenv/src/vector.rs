@@ -90,13 +90,8 @@ impl VectorEnv {
     }
 
     /// The number of environments.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.envs.len()
-    }
-
-    /// Whether there are no environments, which is never the case.
-    pub fn is_empty(&self) -> bool {
-        self.envs.is_empty()
     }
 
     /// Begins an episode in each environment for which `mask` is true or, without a mask, in all environments. If

@@ -122,7 +122,7 @@ struct Arrays {
 
 impl Arrays {
     fn new(vector: &VectorEnv, finals: bool) -> Arrays {
-        let (task, envs) = (vector.task(), vector.len());
+        let (task, envs) = (vector.task(), vector.count());
         let kept = if finals { envs } else { 0 };
         let infos = task.info_names().count();
         Arrays {

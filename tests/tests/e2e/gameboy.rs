@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use framewire_e2e::{Framewire, paths, ports, until};
+use framewire_e2e::{paths, ports, until};
 use tempfile::TempDir;
 
 use super::served::{PATIENCE, Served, host};
@@ -50,22 +50,11 @@ fn is_the_game(served: &Served) {
 fn a_game_boy_game_runs_on_both_kinds_of_emulator() {
     let folder = tempfile::tempdir().unwrap();
     let rom = game(&folder);
-    let rom = rom.to_str().unwrap();
-    let server = Framewire::serve(&["--rom", rom]).unwrap();
-    is_the_game(&Served {
-        http: server.http(),
-        server,
-        mgba: None,
-        host: None,
-        folder: TempDir::new().unwrap(),
-    });
+    is_the_game(&Served::game_of(&fs::read(&rom).unwrap(), "tiny.gb", &[]));
 
     let port = ports::free();
-    let host = host(&folder, port, &paths::script(), &["--rom", rom]);
-    let server = Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
-    let served = Served { http: server.http(), server, mgba: None, host: Some(host), folder };
-    served.ready();
-    is_the_game(&served);
+    let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    is_the_game(&Served::attached(folder, None, Some(host), port, &[]));
 }
 
 /// Only an embedded core can load a game for another console. A script in mGBA cannot.

@@ -61,11 +61,11 @@ fn clients_that_vanish_in_a_reply_leave_mgba_running() {
         // This client closes its sending side before the first reply.
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(format!("framewire.echo,{}<|END|>", "x".repeat(100_000)).as_bytes()).unwrap();
-        vanish(&client.into_stream());
+        vanish(&client.into_parts().0);
         // This client closes its sending side and then resets the connection, both before the first reply.
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(b"core.getGameTitle<|END|>").unwrap();
-        let stream = client.into_stream();
+        let (stream, _) = client.into_parts();
         stream.shutdown(Shutdown::Write).unwrap();
         set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
     }

@@ -14,27 +14,20 @@ fn states(served: &Served) -> Vec<u64> {
     states.iter().map(|frame| frame.as_u64().unwrap()).collect()
 }
 
-fn post(served: &Served, target: &str, body: &Value) -> Value {
-    let body = body.to_string().into_bytes();
-    let reply = served.http.send("POST", target, "application/json", body).unwrap();
-    assert_eq!(reply.status, 200, "{target}: {}", reply.text());
-    serde_json::from_slice(&reply.body).unwrap()
-}
-
 #[test]
 fn a_window_goes_back_to_a_frame_of_its_history() {
     let served = Served::stock();
     until("states are kept", PATIENCE, || Ok(states(&served).len() >= 3)).unwrap();
-    post(&served, "/v1/lockstep", &json!({"timeout": 60_000}));
+    served.ask("POST", "/v1/lockstep", &json!({"timeout": 60_000}), 200);
     let frame = states(&served)[1];
-    let back = post(&served, "/v1/rewind", &json!({"frame": frame}));
+    let back = served.ask("POST", "/v1/rewind", &json!({"frame": frame}), 200);
     assert_eq!(back, json!({"frame": frame, "exact": true}));
     assert_eq!(served.get("/core/currentframe").text().trim(), frame.to_string());
     let memory = || served.get("/v1/memory/0x03000000?length=32768").body;
     let then = memory();
-    post(&served, "/v1/advance", &json!({"frames": 30}));
+    served.ask("POST", "/v1/advance", &json!({"frames": 30}), 200);
     assert_ne!(memory(), then);
-    post(&served, "/v1/rewind", &json!({"frame": frame}));
+    served.ask("POST", "/v1/rewind", &json!({"frame": frame}), 200);
     assert!(memory() == then, "the memory of frame {frame} differs");
 }
 

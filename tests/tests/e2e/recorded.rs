@@ -1,35 +1,23 @@
 //! Recordings are made with each kind of emulator and replayed in an embedded core.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use framewire_e2e::{Framewire, demo, paths, until};
 use serde_json::{Value, json};
 
-use super::served::{PATIENCE, Served};
+use super::served::{PATIENCE, Served, bytes_of};
 
 /// The smallest number of recorded frames.
 const FRAMES: u64 = 300;
-
-#[track_caller]
-fn ask(served: &Served, method: &str, target: &str, body: &Value, status: u16) -> Value {
-    let reply = served.http.send(method, target, "application/json", bytes_of(body)).unwrap();
-    assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
-    serde_json::from_slice(&reply.body).unwrap()
-}
-
-/// The bytes of a body; null means no body. The server may close the connection after the reply if a route does not
-/// read its body.
-fn bytes_of(body: &Value) -> Vec<u8> {
-    if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
-}
 
 /// Records at least `frames` frames with keys at arbitrary times. Returns the recording's file.
 fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     let request = json!({"name": "run", "start": start, "every": 20, "replace": true});
-    ask(served, "POST", "/v1/recordings", &request, 201);
+    served.ask("POST", "/v1/recordings", &request, 201);
     let mut seed = 12345u32;
     // On a busy machine, a window may run at only a third of its normal speed.
     let patience = PATIENCE + Duration::from_secs(frames / 20);
@@ -38,10 +26,10 @@ fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
         let button = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
             [(seed >> 16) as usize % 10];
         served.post(&format!("/mgba-http/button/hold?button={button}&duration={}", 1 + (seed >> 20) % 9));
-        Ok(ask(served, "GET", "/v1/recording", &Value::Null, 200)["frames"].as_u64() >= Some(frames))
+        Ok(served.ask("GET", "/v1/recording", &Value::Null, 200)["frames"].as_u64() >= Some(frames))
     })
     .unwrap();
-    let done = ask(served, "DELETE", "/v1/recording", &Value::Null, 200);
+    let done = served.ask("DELETE", "/v1/recording", &Value::Null, 200);
     assert_eq!(done["ended"], "stopped", "{done}");
     assert!(done["frames"].as_u64() >= Some(frames), "{done}");
     let file = served.folder.path().join("run.fwr");
@@ -97,7 +85,7 @@ fn a_recording_of_an_embedded_core_is_replayed() {
     let file = record(&served, "power-on", FRAMES);
     is_replayed(&file, true);
     damage_is_found(&file);
-    let played = ask(&served, "POST", "/v1/recordings/run/replay", &json!({}), 200);
+    let played = served.ask("POST", "/v1/recordings/run/replay", &json!({}), 200);
     assert_eq!(played["equal"], true, "{played}");
 }
 
@@ -146,10 +134,10 @@ fn a_recording_with_a_bios_needs_the_same_bios_for_its_replay() {
 
 /// Pauses the game, and records 100 frames that one request runs. Returns the recording's file.
 fn stepped(served: &Served, start: &str) -> PathBuf {
-    ask(served, "POST", "/v1/pause", &Value::Null, 200);
-    ask(served, "POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
-    ask(served, "POST", "/v1/advance", &json!({"frames": 100}), 200);
-    ask(served, "DELETE", "/v1/recording", &Value::Null, 200);
+    served.ask("POST", "/v1/pause", &Value::Null, 200);
+    served.ask("POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
+    served.ask("POST", "/v1/advance", &json!({"frames": 100}), 200);
+    served.ask("DELETE", "/v1/recording", &Value::Null, 200);
     let file = served.folder.path().join("run.fwr");
     fs::write(&file, served.get("/v1/recordings/run/file").body).unwrap();
     file
@@ -198,10 +186,15 @@ fn a_recording_of_a_stock_window_is_replayed() {
         .find(|file| is_replayed(file, false) >= 5)
         .expect("at least five hashes of memory");
     damage_is_found(&file);
-    let path = file.to_str().unwrap();
     // `--write` adds hashes of pictures to the recording. From then on, pictures are also compared.
-    let (code, said) = replay(&[path, "--write", "--every", "10"]);
+    fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+    let link = file.with_file_name("link");
+    symlink(&file, &link).unwrap();
+    let (code, said) = replay(&[link.to_str().unwrap(), "--write", "--every", "10"]);
     assert_eq!(code, Some(0), "{said}");
+    assert!(link.is_symlink(), "the link is replaced by a file");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    fs::remove_file(&link).unwrap();
     is_replayed(&file, true);
     // A server with an embedded core can also replay it. A server with a window cannot, because the window cannot be
     // paused.
@@ -209,9 +202,9 @@ fn a_recording_of_a_stock_window_is_replayed() {
     let embedded = Served::embedded();
     let kept = embedded.http.send("PUT", "/v1/recordings/window/file", "", bytes).unwrap();
     assert_eq!(kept.status, 201, "{}", kept.text());
-    let played = ask(&embedded, "POST", "/v1/recordings/window/replay", &json!({}), 200);
+    let played = embedded.ask("POST", "/v1/recordings/window/replay", &json!({}), 200);
     assert_eq!(played["equal"], true, "{played}");
-    let refused = ask(&served, "POST", "/v1/recordings/run/replay", &json!({}), 501);
+    let refused = served.ask("POST", "/v1/recordings/run/replay", &json!({}), 501);
     assert!(refused["detail"].as_str().unwrap().contains("pause"), "{refused}");
 }
 
@@ -221,8 +214,8 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
     let served = Served::stock();
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     let slot = json!({"op": "save_state_slot", "slot": 7, "flags": 31});
-    ask(&served, "POST", "/v1/batch", &json!({"ops": [slot]}), 200);
-    let frame = || ask(&served, "GET", "/v1/emulator", &Value::Null, 200)["frame"].as_u64().unwrap();
+    served.ask("POST", "/v1/batch", &json!({"ops": [slot]}), 200);
+    let frame = || served.ask("GET", "/v1/emulator", &Value::Null, 200)["frame"].as_u64().unwrap();
     let reset = (json!({"op": "reset"}), "the console was reset");
     let state = (json!({"op": "load_state_slot", "slot": 7, "flags": 29}), "a state was loaded");
     // With `every` = 10, there are hashes to compare. With 3600 there are none, so no hash can detect the end.
@@ -234,16 +227,16 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
     ] {
         let request = json!({"name": name, "every": every});
         let now = || {
-            let reply = ask(&served, "POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}]}), 200);
+            let reply = served.ask("POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}]}), 200);
             reply["frame"].as_u64().unwrap()
         };
         let earliest = now();
-        ask(&served, "POST", "/v1/recordings", &request, 201);
+        served.ask("POST", "/v1/recordings", &request, 201);
         let first = now();
         until("some frames", PATIENCE, || Ok(frame() > first + 40)).unwrap();
-        let before = ask(&served, "POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}, op]}), 200);
+        let before = served.ask("POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}, op]}), 200);
         let before = before["results"][0]["value"].as_u64().unwrap();
-        let under_way = || ask(&served, "GET", "/v1/recording", &Value::Null, 200);
+        let under_way = || served.ask("GET", "/v1/recording", &Value::Null, 200);
         until("its end", PATIENCE, || Ok(under_way()["ended"].is_string())).unwrap();
         let ended = under_way();
         let frames = ended["frames"].as_u64().unwrap();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The longest time that a test waits for a condition.
@@ -25,10 +26,7 @@ pub struct Served {
 impl Served {
     /// A server with an embedded core.
     pub fn embedded() -> Served {
-        let folder = tempfile::tempdir().unwrap();
-        let rom = demo_copy(&folder);
-        let server = Framewire::serve(&["--rom", rom.to_str().unwrap()]).unwrap();
-        Served { http: server.http(), server, mgba: None, host: None, folder }
+        Served::game_of(&fs::read(paths::rom()).unwrap(), "demo game+1.gba", &[])
     }
 
     /// A server with an embedded core, this game and more settings.
@@ -42,20 +40,21 @@ impl Served {
 
     /// A server that is attached to Framewire's script in a stock mGBA.
     pub fn stock() -> Served {
-        let folder = tempfile::tempdir().unwrap();
-        let rom = demo_copy(&folder);
-        let port = ports::free();
-        let mgba = StockMgba::start(&StockOptions::new(&rom).script(&paths::script()).port(port)).unwrap();
-        Served::attached(folder, Some(mgba), None, port)
+        Served::window(|options| options, &[])
     }
 
     /// Like [`Served::stock`], but frames run as fast as mGBA can run them.
     pub fn unlimited_stock() -> Served {
+        Served::window(|options| options.config("audioSync", "0"), &[])
+    }
+
+    /// Like [`Served::stock`], with other options of mGBA and more arguments of the server.
+    pub fn window(change: impl FnOnce(StockOptions) -> StockOptions, arguments: &[&str]) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
         let port = ports::free();
-        let options = StockOptions::new(&rom).script(&paths::script()).port(port).config("audioSync", "0");
-        Served::attached(folder, Some(StockMgba::start(&options).unwrap()), None, port)
+        let options = change(StockOptions::new(&rom).script(&paths::script()).port(port));
+        Served::attached(folder, Some(StockMgba::start(&options).unwrap()), None, port, arguments)
     }
 
     /// A server that is attached to Framewire's script in a core without a window.
@@ -64,11 +63,19 @@ impl Served {
         let rom = demo_copy(&folder);
         let port = ports::free();
         let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
-        Served::attached(folder, None, Some(host), port)
+        Served::attached(folder, None, Some(host), port, &[])
     }
 
-    fn attached(folder: TempDir, mgba: Option<StockMgba>, host: Option<Framewire>, port: u16) -> Served {
-        let server = Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
+    /// A server with these arguments that is attached to the script on this port.
+    pub fn attached(
+        folder: TempDir,
+        mgba: Option<StockMgba>,
+        host: Option<Framewire>,
+        port: u16,
+        arguments: &[&str],
+    ) -> Served {
+        let address = format!("127.0.0.1:{port}");
+        let server = Framewire::serve(&[&["--attach", &address], arguments].concat()).unwrap();
         let served = Served { http: server.http(), server, mgba, host, folder };
         served.ready();
         served
@@ -110,6 +117,14 @@ impl Served {
         reply.text()
     }
 
+    /// The JSON of the response to a request with a JSON body, which must have this status.
+    #[track_caller]
+    pub fn ask(&self, method: &str, target: &str, body: &Value, status: u16) -> Value {
+        let reply = self.http.send(method, target, "application/json", bytes_of(body)).unwrap();
+        assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
+        serde_json::from_slice(&reply.body).unwrap()
+    }
+
     /// Checks that a request gets a response with this status, and with this text in it.
     #[track_caller]
     pub fn refused(&self, method: &str, target: &str, status: u16, says: &str) {
@@ -123,6 +138,12 @@ impl Served {
     pub fn game(&self, address: u32) -> i64 {
         self.number(&format!("/core/read32?address={address}"))
     }
+}
+
+/// The bytes of a body; null means no body. The server may close the connection after the reply if a route does not
+/// read its body.
+pub fn bytes_of(body: &Value) -> Vec<u8> {
+    if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }
 
 /// Starts the program with more arguments and with a script in its core. The script listens on this port.

@@ -5,13 +5,6 @@ use serde_json::{Value, json};
 
 use super::served::{PATIENCE, Served};
 
-#[track_caller]
-fn ask(served: &Served, method: &str, target: &str, body: &Value, status: u16) -> Value {
-    let reply = served.http.send(method, target, "application/json", body.to_string().into_bytes()).unwrap();
-    assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
-    serde_json::from_slice(&reply.body).unwrap()
-}
-
 fn scratch(served: &Served) -> i64 {
     served.game(demo::field("scratch"))
 }
@@ -23,17 +16,17 @@ fn write(served: &Served, value: u32) {
 fn snapshots_are_saved_and_loaded(served: &Served) {
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     write(served, 0x0102_0304);
-    let kept = ask(served, "POST", "/v1/snapshots", &json!({"name": "kept"}), 201);
+    let kept = served.ask("POST", "/v1/snapshots", &json!({"name": "kept"}), 201);
     assert_eq!((&kept["title"], &kept["name"]), (&"FRAMEWIRE".into(), &"kept".into()));
     let picture = served.get("/v1/snapshots/kept/picture");
     let png = png::Decoder::new(std::io::Cursor::new(&picture.body)).read_info().unwrap();
     assert_eq!((png.info().width, png.info().height), (240, 160));
     write(served, 5);
-    let diff = ask(served, "GET", "/v1/snapshots/diff?from=kept&domain=wram&encoding=hex", &Value::Null, 200);
+    let diff = served.ask("GET", "/v1/snapshots/diff?from=kept&domain=wram&encoding=hex", &Value::Null, 200);
     let range = json!({"domain": "wram", "offset": 0x100, "bank": null, "address": 0x0200_0100, "symbol": null, "length": 4,
                        "watch": "bytes[0x2000100, 4]", "old": "04030201", "new": "05000000"});
     assert!(diff["ranges"].as_array().unwrap().contains(&range), "{diff}");
-    let loaded = ask(served, "POST", "/v1/snapshots/kept/load", &json!({}), 200);
+    let loaded = served.ask("POST", "/v1/snapshots/kept/load", &json!({}), 200);
     assert_eq!((&loaded["frame"], scratch(served)), (&kept["frame"], 0x0102_0304));
     write(served, 6);
     let file = served.get("/v1/snapshots/kept/file").body;
@@ -43,12 +36,12 @@ fn snapshots_are_saved_and_loaded(served: &Served) {
 
 fn a_search_finds_a_number(served: &Served) {
     write(served, 123_456);
-    let search = ask(served, "POST", "/v1/search", &json!({"type": "u32"}), 201);
+    let search = served.ask("POST", "/v1/search", &json!({"type": "u32"}), 201);
     let target = format!("/v1/search/{}", search["id"]);
-    ask(served, "POST", &format!("{target}/narrow"), &json!({"is": "equal", "value": 123_456}), 200);
+    served.ask("POST", &format!("{target}/narrow"), &json!({"is": "equal", "value": 123_456}), 200);
     write(served, 123_400);
-    ask(served, "POST", &format!("{target}/narrow"), &json!({"is": "decreased_by", "value": 56}), 200);
-    let left = ask(served, "GET", &target, &Value::Null, 200);
+    served.ask("POST", &format!("{target}/narrow"), &json!({"is": "decreased_by", "value": 56}), 200);
+    let left = served.ask("GET", &target, &Value::Null, 200);
     let found = json!([{"domain": "wram", "offset": 0x100, "bank": null, "address": 0x0200_0100, "symbol": null,
                         "watch": "u32[0x2000100]", "value": 123_400, "previous": 123_456}]);
     assert_eq!(left["candidates"], found);

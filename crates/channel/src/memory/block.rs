@@ -185,21 +185,6 @@ impl Block {
         sys::futex_wait(word_at(&self.mapping, at::ATTACHED), 0, limit);
     }
 
-    /// What is wrong with the memory, if the channel is unusable because of it.
-    pub fn damage(&self) -> Option<&'static str> {
-        if self.file.metadata().is_ok_and(|data| data.size() != self.mapping.size() as u64) {
-            return Some("another program has changed the size of its file in /dev/shm");
-        }
-        if self.mapping.is_lost() {
-            return Some("a part of its memory is missing; is /dev/shm full?");
-        }
-        let sizes = [at::VERSION, at::SLOTS, at::BULK, at::EXTRA]
-            .map(|offset| word_at(&self.mapping, offset).load(Ordering::Relaxed) as usize);
-        let is_whole = magic(&self.mapping).load(Ordering::Relaxed) == MAGIC
-            && sizes == [VERSION as usize, self.slots, self.bulk, self.extra];
-        if is_whole { None } else { Some("another program has overwritten its header") }
-    }
-
     /// The extra memory, as words.
     pub fn extra(&self) -> &[AtomicU32] {
         let start = self.mapping.at(at::RINGS + 2 * self.slots * size_of::<Slot>() + 2 * self.bulk);
@@ -273,7 +258,17 @@ impl Memory for Block {
     }
 
     fn damage(&self) -> Option<&'static str> {
-        Block::damage(self)
+        if self.file.metadata().is_ok_and(|data| data.size() != self.mapping.size() as u64) {
+            return Some("another program has changed the size of its file in /dev/shm");
+        }
+        if self.mapping.is_lost() {
+            return Some("a part of its memory is missing; is /dev/shm full?");
+        }
+        let sizes = [at::VERSION, at::SLOTS, at::BULK, at::EXTRA]
+            .map(|offset| word_at(&self.mapping, offset).load(Ordering::Relaxed) as usize);
+        let is_whole = magic(&self.mapping).load(Ordering::Relaxed) == MAGIC
+            && sizes == [VERSION as usize, self.slots, self.bulk, self.extra];
+        if is_whole { None } else { Some("another program has overwritten its header") }
     }
 
     fn peer_closed(&self, side: Side) -> bool {

@@ -48,9 +48,8 @@ impl Entry {
     /// The system's error, if it refuses the handler.
     pub fn add(start: usize, size: usize) -> Result<&'static Entry> {
         install()?;
-        let entry = entries()
-            .find(|entry| !entry.taken.swap(true, Ordering::Acquire))
-            .unwrap_or_else(|| Entry::push(Entry::taken()));
+        let entry =
+            entries().find(|entry| !entry.taken.swap(true, Ordering::Acquire)).unwrap_or_else(Entry::push);
         entry.lost.store(false, Ordering::Relaxed);
         entry.size.store(size, Ordering::Relaxed);
         // SYNC POINT (entry): pairs with the load in `find`; a thread that sees the start also sees the size.
@@ -58,18 +57,15 @@ impl Entry {
         Ok(entry)
     }
 
-    fn taken() -> Entry {
-        Entry {
+    /// Adds an entry, which is taken.
+    fn push() -> &'static Entry {
+        let entry = Box::leak(Box::new(Entry {
             taken: AtomicBool::new(true),
             start: AtomicUsize::new(0),
             size: AtomicUsize::new(0),
             lost: AtomicBool::new(false),
             next: None,
-        }
-    }
-
-    fn push(entry: Entry) -> &'static Entry {
-        let entry = Box::leak(Box::new(entry));
+        }));
         loop {
             let first = ENTRIES.load(Ordering::Acquire);
             // SAFETY: as in `entries`.

@@ -54,7 +54,7 @@ pub fn check(message: &[u8], number: u32) {
     }
 }
 
-/// Environment variables for a copy of this test program that is the other process of a test.
+/// Environment variables that a test sets for its second process, which runs this test program again.
 pub const ROLE: &str = "FRAMEWIRE_TEST_ROLE";
 pub const NAME: &str = "FRAMEWIRE_TEST_CHANNEL";
 

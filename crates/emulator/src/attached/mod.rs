@@ -91,23 +91,23 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
         Some(Op::Advance { .. }) if !has_run => Some(Advances::begin(shared, deadline)),
         _ => None,
     };
-    let effects = shared::effects(&batch).map(|effects| (shared.clone(), effects));
-    let going_back = match replace_rewind(link, shared, &mut batch) {
-        Some(Err((index, error))) => {
+    let effects = shared::effects(&batch);
+    let rewind = match replace_rewind(link, shared, &mut batch) {
+        Ok(rewind) => rewind,
+        Err((index, error)) => {
             return Pending::ready(Ok(Outcome::refused(link.status().frame, index, error)));
         }
-        Some(Ok(to)) => Some((shared.clone(), to)),
-        None => None,
     };
+    let shared = shared.clone();
     link.submit_unless(
         batch,
         deadline,
         given_up,
         Box::new(move |mut result| {
-            if let (Some((shared, to)), Ok(outcome)) = (going_back, &mut result) {
-                shared.fetcher.finish(to, outcome);
-            }
-            if let (Some((shared, effects)), Ok(outcome)) = (effects, &result) {
+            if let Ok(outcome) = &mut result {
+                if let Some(rewind) = rewind {
+                    shared.fetcher.finish(rewind, outcome);
+                }
                 shared.apply(&effects, outcome);
             }
             drop(advance);
@@ -124,18 +124,19 @@ fn replace_rewind(
     link: &Link,
     shared: &AttachedState,
     batch: &mut Batch,
-) -> Option<Result<PreparedRewind, (usize, OpError)>> {
+) -> Result<Option<PreparedRewind>, (usize, OpError)> {
     let rewind = batch.ops.iter().enumerate().find_map(|(index, op)| match *op {
         Op::Rewind { frame, line } => Some((index, frame, line)),
         _ => None,
-    })?;
+    });
+    let Some(rewind) = rewind else { return Ok(None) };
     let status = link.status();
     if status.script == Some(Script::MgbaHttp) {
         // mGBA-http's script does not report loaded states and resets, so there is no history. The link refuses the
         // operation.
-        return None;
+        return Ok(None);
     }
-    let busy = |message| Some(Err((rewind.0, OpError::new(Status::Busy, message))));
+    let busy = |message| Err((rewind.0, OpError::new(Status::Busy, message)));
     if shared.watches.has_recording_or_replay() {
         return busy(
             "the game is being recorded or replayed, so it cannot go back; end that first".to_owned(),
@@ -144,7 +145,7 @@ fn replace_rewind(
     if let Some(id) = shared.timeline_under_way() {
         return busy(format!("timeline {id} plays keys; cancel it or wait for its end before you go back"));
     }
-    Some(shared.fetcher.prepare(batch, rewind, status.frame).map_err(|error| (rewind.0, error)))
+    shared.fetcher.prepare(batch, rewind, status.frame).map(Some).map_err(|error| (rewind.0, error))
 }
 
 impl Emulator for Attached {

@@ -57,7 +57,7 @@ async fn ask_for_game(link: &Link, shared: &Arc<AttachedState>) -> bool {
 pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         let Some((id, op)) = shared.watches.next_forgotten() else {
-            shared.watches.notified().await;
+            shared.watches.forgotten.notified().await;
             continue;
         };
         if !is_ready(&link) || !shared.knows_game() {

@@ -71,8 +71,8 @@ pub(super) enum OpEffect {
     Break(Beginning),
 }
 
-/// The effects of the operations of a batch, each with the index of its operation. `None` if there are no effects.
-pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
+/// The effects of the operations of a batch, each with the index of its operation.
+pub(super) fn effects(batch: &Batch) -> Vec<(usize, OpEffect)> {
     let effect = |op: &Op| match op {
         Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
         Op::Lockstep { timeout } => Some(OpEffect::Lockstep(*timeout > 0)),
@@ -85,8 +85,7 @@ pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
         _ => None,
     };
     let ops = batch.ops.iter().enumerate();
-    let list: Vec<_> = ops.filter_map(|(number, op)| Some((number, effect(op)?))).collect();
-    if list.is_empty() { None } else { Some(list) }
+    ops.filter_map(|(number, op)| Some((number, effect(op)?))).collect()
 }
 
 impl AttachedState {

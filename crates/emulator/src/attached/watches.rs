@@ -24,7 +24,7 @@ pub(super) struct AttachedWatches {
     last_id: AtomicU32,
     open: Mutex<HashMap<u32, WatchEntry>>,
     /// Notified when watches may have to be started again.
-    forgotten: Notify,
+    pub forgotten: Notify,
     /// The link to the script.
     link: OnceLock<Weak<Link>>,
 }
@@ -149,11 +149,6 @@ impl AttachedWatches {
             entry.forgotten = entry.known.is_some();
         }
         self.forgotten.notify_one();
-    }
-
-    /// Waits until watches may have to be started again.
-    pub async fn notified(&self) {
-        self.forgotten.notified().await;
     }
 
     /// A watch that has to be started again, with the operation for that.

@@ -75,7 +75,11 @@ impl Machine {
         scripting: Scripting,
         shared: Arc<EmbeddedState>,
     ) -> Machine {
-        begin_clock(clock, &mut core);
+        core.set_clock(match clock {
+            Clock::Wall => CoreClock::Host,
+            Clock::Frames => CoreClock::Frames(Time::now()),
+            Clock::At(ClockTime { unix_ms, zone }) => CoreClock::Frames(Time { unix_ms, zone: Some(zone) }),
+        });
         Machine {
             clock,
             core,
@@ -169,9 +173,17 @@ impl Machine {
         self.media.settle(&mut self.core, self.ticks);
     }
 
-    /// Makes the console's clock advance with the frames while a watch needs that.
+    /// With [`Clock::Wall`]: makes the console's clock advance with the frames while a watch needs that, and follow the
+    /// host's clock otherwise.
     pub fn settle_clock(&mut self) {
-        settle_clock(self.clock, &mut self.core, self.watches.need_frame_clock());
+        if self.clock != Clock::Wall {
+            return;
+        }
+        match (self.core.clock(), self.watches.need_frame_clock()) {
+            (CoreClock::Host, true) => self.core.set_clock(CoreClock::Frames(Time::now())),
+            (CoreClock::Frames(_), false) => self.core.set_clock(CoreClock::Host),
+            _ => {}
+        }
     }
 
     /// Runs frames within a batch. Returns the frame counter after them.
@@ -277,27 +289,5 @@ impl Machine {
         for (id, cancelled) in self.keypad.take_ended(self.core.frame_counter()).into_iter().flatten() {
             self.send_event(EventKind::TimelineOver { id, cancelled });
         }
-    }
-}
-
-/// Sets the clock of a new core.
-fn begin_clock(clock: Clock, core: &mut Core) {
-    core.set_clock(match clock {
-        Clock::Wall => CoreClock::Host,
-        Clock::Frames => CoreClock::Frames(Time::now()),
-        Clock::At(ClockTime { unix_ms, zone }) => CoreClock::Frames(Time { unix_ms, zone: Some(zone) }),
-    });
-}
-
-/// With [`Clock::Wall`]: makes the console's clock advance with the frames while that is `needed`, and follow the
-/// host's clock otherwise.
-fn settle_clock(clock: Clock, core: &mut Core, needed: bool) {
-    if clock != Clock::Wall {
-        return;
-    }
-    match (core.clock(), needed) {
-        (CoreClock::Host, true) => core.set_clock(CoreClock::Frames(Time::now())),
-        (CoreClock::Frames(_), false) => core.set_clock(CoreClock::Host),
-        _ => {}
     }
 }

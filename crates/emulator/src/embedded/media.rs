@@ -42,17 +42,17 @@ impl MediaOutputs {
     }
 
     pub fn video(&self) -> Video {
-        Video::new(self.video.subscribe())
+        Video(self.video.subscribe())
     }
 
     pub fn picture_of(&self, frame: u32) -> PendingPicture {
         let (taker, picture) = oneshot::channel();
         self.awaited.lock().push(Awaited { frame, taker });
-        PendingPicture::new(picture)
+        PendingPicture(picture)
     }
 
     pub fn audio(&self) -> Audio {
-        Audio::new(self.audio.subscribe())
+        Audio(self.audio.subscribe())
     }
 }
 

@@ -99,6 +99,23 @@ pub struct Config {
     pub console: fn() -> Console,
 }
 
+impl Config {
+    /// The settings for this game at the console's own speed, without scripts, history and changes. Log lines are
+    /// dropped.
+    pub fn new(rom: Rom) -> Config {
+        Config {
+            rom,
+            speed: Speed::Times(1.0),
+            paused: false,
+            clock: Clock::default(),
+            scripts: Vec::new(),
+            history: 0,
+            mods: Mods::default(),
+            console: || Box::new(|_, _| {}),
+        }
+    }
+}
+
 /// Changes to a game and to its console.
 #[derive(Debug, Clone, Default)]
 pub struct Mods {
@@ -141,8 +158,6 @@ enum Job {
         deadline: Instant,
         responder: Responder,
     },
-    Speed(Speed),
-    Pause(bool),
     /// Send the current picture, because there is a new receiver of pictures.
     Show,
     Stop,
@@ -244,15 +259,6 @@ impl Embedded {
         Ok(Embedded { jobs, lent, waker, shared, ended, thread: Some(thread), console: config.console })
     }
 
-    /// Sends a job to the core's thread. If the thread is stuck and its queue stays full, the job is dropped.
-    fn send(&self, job: Job) {
-        self.lent.begin_job();
-        if self.jobs.send_timeout(job, STOP_LIMIT).is_err() {
-            self.lent.end_job();
-        }
-        self.waker.wake();
-    }
-
     /// Sends a job to the core's thread, unless the queue is full.
     fn try_send(&self, job: Job) -> Result<(), TrySendError<Job>> {
         self.lent.begin_job();
@@ -262,20 +268,6 @@ impl Embedded {
         }
         self.waker.wake();
         sent
-    }
-
-    /// Sets the speed.
-    ///
-    /// # Errors
-    /// If the speed is out of range.
-    pub fn set_speed(&self, speed: Speed) -> Result<(), SpeedError> {
-        self.send(Job::Speed(speed.checked()?));
-        Ok(())
-    }
-
-    /// Pauses or resumes the game. Batches are performed in both cases.
-    pub fn set_paused(&self, paused: bool) {
-        self.send(Job::Pause(paused));
     }
 }
 
@@ -307,7 +299,7 @@ impl Emulator for Embedded {
             } else {
                 Run::Running
             },
-            speed: Some(report.run_state.speed.into()),
+            speed: Some(report.run_state.speed),
             lockstep: report.run_state.lockstep,
             frames_per_second: if silent { 0.0 } else { report.frames_per_second },
             frame: report.frame,
@@ -315,7 +307,7 @@ impl Emulator for Embedded {
             code: Some(report.code.clone()),
             checksum: Some(report.checksum),
             script_version: None,
-            library_version: Some(framewire_libmgba::version().to_string()),
+            library_version: Some(framewire_libmgba::version()),
             library_build: Some(framewire_libmgba::BUILD.to_owned()),
             address: None,
             problem: None,

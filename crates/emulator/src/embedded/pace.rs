@@ -2,16 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::SetSpeed;
-
-/// The speed of an embedded core.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Speed {
-    /// A multiple of the console's own rate of 59.7275 frames per second, from 0.01 to 1000.
-    Times(f64),
-    /// As fast as the processor allows.
-    Unlimited,
-}
+pub use crate::SetSpeed as Speed;
 
 /// The [`Speed`] is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -32,15 +23,6 @@ impl Speed {
         match thousandths {
             0 => Ok(Speed::Unlimited),
             _ => Speed::Times(f64::from(thousandths) / 1000.0).checked(),
-        }
-    }
-}
-
-impl From<Speed> for SetSpeed {
-    fn from(speed: Speed) -> SetSpeed {
-        match speed {
-            Speed::Times(times) => SetSpeed::Times(times),
-            Speed::Unlimited => SetSpeed::Unlimited,
         }
     }
 }

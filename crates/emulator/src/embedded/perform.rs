@@ -22,14 +22,6 @@ const NO_RUN: &str =
 /// Why the operation `script` is refused on a channel.
 const NO_SCRIPT: &str = "`script` is not available on a channel; use POST /v1/script of a server that was started with --allow-script";
 
-/// The result of the checks before a batch.
-enum Begun {
-    /// The operations can be performed.
-    Active(BatchProgress),
-    /// The outcome is already known: the batch was refused, or it was performed before with the same key.
-    Known(Outcome, Responder),
-}
-
 /// A batch that is being performed.
 pub(super) struct BatchProgress {
     /// The whole batch and its key, if it has one.
@@ -131,8 +123,8 @@ impl Machine {
         }
         let (responder, _) = Pending::new();
         match self.begin(batch, responder) {
-            Begun::Known(outcome, _) => outcome,
-            Begun::Active(mut progress) => {
+            Err((outcome, _)) => outcome,
+            Ok(mut progress) => {
                 self.go_on(&mut progress);
                 self.finish(progress).0
             }
@@ -143,8 +135,8 @@ impl Machine {
     /// `answers`.
     pub fn submit(&mut self, batch: Batch, responder: Responder) {
         match self.begin(batch, responder) {
-            Begun::Known(outcome, responder) => self.answers.push((responder, outcome)),
-            Begun::Active(progress) => self.proceed(progress),
+            Err((outcome, responder)) => self.answers.push((responder, outcome)),
+            Ok(progress) => self.proceed(progress),
         }
     }
 
@@ -171,29 +163,34 @@ impl Machine {
     }
 
     /// Checks a batch before any of its operations is performed. Refuses it if an operation uses memory that does not
-    /// exist. If the batch was already performed with the same key, returns the earlier outcome.
-    fn begin(&mut self, mut batch: Batch, responder: Responder) -> Begun {
+    /// exist. `Err` is an outcome that is known already: the batch was refused, or it was performed before with the
+    /// same key.
+    fn begin(
+        &mut self,
+        mut batch: Batch,
+        responder: Responder,
+    ) -> std::result::Result<BatchProgress, (Outcome, Responder)> {
         let frame = self.core.frame_counter();
         let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
         if let Some(key) = &key {
             if self.runs.progresses().any(|progress| progress.has_key(key)) {
                 let refusal = OpError::new(Status::Busy, UNDER_WAY);
-                return Begun::Known(Outcome { frame, results: vec![Err(refusal)] }, responder);
+                return Err((Outcome { frame, results: vec![Err(refusal)] }, responder));
             }
             if let Some(known) = self.outcomes.recall(key, &batch, Instant::now()) {
                 let outcome = known.unwrap_or_else(|refusal| Outcome { frame, results: vec![Err(refusal)] });
-                return Begun::Known(outcome, responder);
+                return Err((outcome, responder));
             }
         }
         let keyed = key.map(|key| (key, batch.clone()));
         let Batch { ops, unchecked, .. } = batch;
         let checked = if unchecked { ops.len() } else { bounds::checkable(&ops).len() };
         if !unchecked && let Err((index, error)) = bounds::check_ops(&self.core, &ops[..checked]) {
-            return Begun::Known(Outcome::refused(frame, index, error), responder);
+            return Err((Outcome::refused(frame, index, error), responder));
         }
         let results = Vec::with_capacity(ops.len());
         let left = ops.into_iter();
-        Begun::Active(BatchProgress { keyed, left, checked, results, advanced: 0, responder })
+        Ok(BatchProgress { keyed, left, checked, results, advanced: 0, responder })
     }
 
     /// Performs operations in order, up to the first that fails or the first run that needs frames. Returns that run.

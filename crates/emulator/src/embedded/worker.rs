@@ -209,19 +209,6 @@ impl Worker {
                 }
                 self.answer(changes, now);
             }
-            Job::Speed(speed) => {
-                self.machine.run.speed = speed;
-                self.settle(now);
-            }
-            Job::Pause(paused) => {
-                if paused {
-                    self.draw();
-                    self.machine.run.paused = true;
-                } else {
-                    self.machine.run.resume();
-                }
-                self.settle(now);
-            }
             Job::Show => {
                 self.draw();
                 self.machine.show_picture();

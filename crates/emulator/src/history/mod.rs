@@ -106,18 +106,15 @@ impl History {
         self.0.lock().all.clear();
     }
 
-    /// Begins a line and returns its number. `beginning` is the reason why the next frame does not continue the last
-    /// line.
-    pub(crate) fn begin(&self, beginning: Beginning) -> u32 {
-        let mut lines = self.0.lock();
+    /// Begins a line. `beginning` is the reason why the next frame does not continue the last line.
+    pub(crate) fn begin(&self, beginning: Beginning) {
+        let lines = &mut *self.0.lock();
         lines.last_id += 1;
-        let id = lines.last_id;
-        lines.current = id;
-        lines.all.push_back(Line::new(id, beginning));
+        lines.current = lines.last_id;
+        lines.all.push_back(Line::new(lines.last_id, beginning));
         if lines.all.len() > MAX_LINES {
             lines.all.pop_front();
         }
-        id
     }
 
     /// Adds a state to the last line. If the history now takes too much memory, drops the oldest states.
@@ -171,14 +168,11 @@ impl History {
         let id = if line == 0 { lines.current } else { line };
         let mut line = lines.get(id).ok_or_else(|| lines.no_line(id))?;
         loop {
-            match line.find(frame, surroundings) {
-                Some(found) => return Ok(found),
-                None => {
-                    let earlier = line.follows().filter(|(_, fork)| frame <= *fork);
-                    line =
-                        earlier.and_then(|(id, _)| lines.get(id)).ok_or_else(|| lines.no_frame(id, frame))?;
-                }
+            if let Some(found) = line.find(frame, surroundings) {
+                return Ok(found);
             }
+            let earlier = line.follows().filter(|(_, fork)| frame <= *fork);
+            line = earlier.and_then(|(id, _)| lines.get(id)).ok_or_else(|| lines.no_frame(id, frame))?;
         }
     }
 }

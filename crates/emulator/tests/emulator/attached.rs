@@ -137,14 +137,14 @@ fn each_of_a_thousand_simultaneous_requests_gets_its_own_reply() {
 #[test]
 fn each_tap_is_a_separate_press() {
     let (_runtime, host, emulator) = attached();
-    host.set_speed(Speed::Times(8.0)).expect("a speed");
+    call(&host, Op::SetSpeed { thousandths: 8000 });
     assert_each_tap_is_a_press(&emulator);
 }
 
 #[test]
 fn a_paused_emulator_is_stalled_and_never_performs_a_request_after_its_deadline() {
     let (_runtime, host, emulator) = attached();
-    host.set_paused(true);
+    call(&host, Op::Pause {});
     wait_for("the pause", || host.state().run == Run::Paused);
     let begun = Instant::now();
     let write = Op::Write32 { address: UNUSED, value: 77 };
@@ -152,7 +152,7 @@ fn a_paused_emulator_is_stalled_and_never_performs_a_request_after_its_deadline(
     assert!(matches!(&late, Err(EmulatorError::Deadline(text)) if text.contains("paused")), "{late:?}");
     assert!(begun.elapsed() < Duration::from_millis(900));
     wait_for("stalled", || emulator.state().run == Run::Stalled);
-    host.set_paused(false);
+    call(&host, Op::Resume {});
     ready(&emulator);
     assert_eq!(read32(&emulator, UNUSED), 0, "the request was withdrawn");
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Embedded, Speed};
+use framewire_emulator::embedded::Embedded;
 use framewire_emulator::{Attached, Discontinuity, Emulator, Event, EventKind, Run, WatchEnd, WatchRequest};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 use tokio::io::copy_bidirectional;
@@ -47,7 +47,7 @@ fn forward(from: u16, to: u16, runtime: &Runtime) -> AbortHandle {
 #[test]
 fn the_game_sees_a_thousand_taps_in_exactly_their_frames() {
     let (_runtime, host, emulator) = attached();
-    host.set_speed(Speed::Times(8.0)).expect("a speed");
+    call(&host, Op::SetSpeed { thousandths: 8000 });
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
     let (steps, mut seen) = (taps(1000, 3), HashMap::new());
     let mut events = emulator.events();
@@ -205,9 +205,9 @@ fn events_of_the_emulator_are_reported() {
     );
     call(&emulator, Op::Reset {});
     next(&mut events, |kind| *kind == EventKind::Reset);
-    host.set_paused(true);
+    call(&host, Op::Pause {});
     next(&mut events, |kind| *kind == EventKind::Stalled);
-    host.set_paused(false);
+    call(&host, Op::Resume {});
     next(&mut events, |kind| *kind == EventKind::Running);
     let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
     let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
@@ -390,7 +390,7 @@ fn closing_the_emulator_ends_lockstep_at_once() {
 #[test]
 fn a_long_advance_is_answered_after_its_frames_and_the_next_request_waits_for_it() {
     let (_runtime, host, emulator) = attached();
-    host.set_speed(Speed::Times(8.0)).expect("a speed");
+    call(&host, Op::SetSpeed { thousandths: 8000 });
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
     call(&emulator, Op::Lockstep { timeout: 5000 });
     let begun = batch(&emulator, vec![Op::Read32 { address: GAME_FRAME }]);

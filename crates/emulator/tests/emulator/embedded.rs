@@ -17,9 +17,9 @@ use super::support::{
 fn frames_run_at_the_requested_speed() {
     let emulator = start(Speed::Times(1.0), false);
     wait_for("59.7 frames/s", || (emulator.state().frames_per_second - 59.7275).abs() < 0.7);
-    emulator.set_speed(Speed::Times(2.0)).expect("a speed");
+    call(&emulator, Op::SetSpeed { thousandths: 2000 });
     wait_for("twice the rate", || (emulator.state().frames_per_second - 119.455).abs() < 3.0);
-    emulator.set_speed(Speed::Unlimited).expect("a speed");
+    call(&emulator, Op::SetSpeed { thousandths: 0 });
     wait_for("a much higher rate", || emulator.state().frames_per_second > 300.0);
 }
 
@@ -30,7 +30,7 @@ fn a_paused_core_answers_but_runs_no_frames() {
     let before = call(&emulator, Op::CurrentFrame {});
     std::thread::sleep(Duration::from_millis(60));
     assert_eq!(call(&emulator, Op::CurrentFrame {}), before);
-    emulator.set_paused(false);
+    call(&emulator, Op::Resume {});
     wait_for("frames", || call(&emulator, Op::CurrentFrame {}) != before);
 }
 
@@ -133,15 +133,13 @@ fn the_error_for_a_missing_rom_contains_its_path() {
 
 #[test]
 fn an_invalid_speed_is_refused() {
-    let emulator = start(Speed::Times(1.0), true);
     for times in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300] {
         let error = Embedded::start(config(Speed::Times(times), true, vec![])).err().expect("an error");
         assert!(error.to_string().contains("0.01 to 1000"), "{error}");
-        assert!(emulator.set_speed(Speed::Times(times)).is_err());
     }
-    emulator.set_paused(false);
-    for times in [0.01, 1000.0] {
-        emulator.set_speed(Speed::Times(times)).expect("a speed");
+    let emulator = start(Speed::Times(1.0), false);
+    for thousandths in [10, 1_000_000] {
+        call(&emulator, Op::SetSpeed { thousandths });
         call(&emulator, Op::CurrentFrame {});
     }
 }
@@ -180,9 +178,9 @@ fn the_state_is_up_to_date_after_each_batch() {
     let emulator = start(Speed::Times(1.0), true);
     let frame = || emulator.state().frame;
     assert_eq!(frame(), 0);
-    emulator.set_paused(false);
+    call(&emulator, Op::Resume {});
     wait_for("frames", || frame() > 5);
-    emulator.set_paused(true);
+    call(&emulator, Op::Pause {});
     wait_for("the pause", || emulator.state().run == Run::Paused);
     let paused = frame();
     let state = bytes(call(&emulator, Op::SaveState { flags: 0 }));
@@ -211,7 +209,7 @@ fn a_game_that_a_script_loads_is_reported() {
     let emulator = Embedded::start(config(Speed::Times(1.0), true, vec![script.path().to_owned()]))
         .expect("the script loads");
     assert_eq!(emulator.state().title.as_deref(), Some("FRAMEWIRE"));
-    emulator.set_paused(false);
+    call(&emulator, Op::Resume {});
     wait_for("the other game", || emulator.state().title.as_deref() == Some("ANOTHER"));
 }
 

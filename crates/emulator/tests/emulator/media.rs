@@ -67,7 +67,7 @@ fn screenshots_at_unlimited_speed_show_exactly_their_frames() {
             batch(&emulator, vec![Op::Screenshot {}])
         };
         // Pause, so that the second core can catch up: it draws every frame and is slower.
-        emulator.set_paused(true);
+        call(&emulator, Op::Pause {});
         let png = taken.results.into_iter().flatten().find_map(|value| match value {
             Value::Bytes(png) => Some(png),
             _ => None,
@@ -78,7 +78,7 @@ fn screenshots_at_unlimited_speed_show_exactly_their_frames() {
         let picture = core.frame().to_rgb();
         assert!(rgb(&png.expect("a picture")) == picture, "round {round}, frame {}", taken.frame);
         different.push(picture);
-        emulator.set_paused(false);
+        call(&emulator, Op::Resume {});
     }
     different.dedup();
     assert!(different.len() > 1, "the game always shows the same picture");

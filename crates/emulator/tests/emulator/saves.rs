@@ -126,7 +126,7 @@ fn a_save_that_changes_in_every_frame_is_still_written() {
         format!("callbacks:add('frame', function() emu:write8({SRAM}, emu:currentFrame() & 0x7f) end)");
     let script = script(&source);
     let emulator = home.start_with(vec![script.path().to_owned()]);
-    emulator.set_paused(false);
+    call(&emulator, Op::Resume {});
     wait_for("a first save on disk", || first(&home.save()).is_some());
     let before = first(&home.save());
     wait_for("a second save on disk", || first(&home.save()) != before);
@@ -178,14 +178,14 @@ fn loading_a_game_of_the_other_console_keeps_the_save_of_the_previous_game() {
     assert_eq!(first(&home.path("small.sav")), Some(8));
 }
 
-#[test]
-fn a_game_that_is_loaded_again_has_its_latest_save() {
-    let home = Home::new();
-    let emulator = home.start();
+/// Changes the save and then loads the game or the save again, several times. Each change must be there afterwards.
+#[track_caller]
+fn loads_again(home: &Home, game: &str, poke: fn(&Embedded, u8), peek: fn(&Embedded) -> i64) {
+    let emulator = home.start_game(game, vec![]);
     for value in 1..20 {
         poke(&emulator, value);
         let again = match value % 3 {
-            0 => Op::LoadRom { path: home.path("game.gba").to_str().expect("text").to_owned() },
+            0 => Op::LoadRom { path: home.path(game).to_str().expect("text").to_owned() },
             1 => Op::AutoloadSave {},
             _ => load(&home.save(), false),
         };
@@ -193,6 +193,11 @@ fn a_game_that_is_loaded_again_has_its_latest_save() {
         assert_eq!(peek(&emulator), i64::from(value));
         assert_eq!(first(&home.save()), Some(value));
     }
+}
+
+#[test]
+fn a_game_that_is_loaded_again_has_its_latest_save() {
+    loads_again(&Home::new(), "game.gba", poke, peek);
 }
 
 #[test]
@@ -270,18 +275,7 @@ fn closing_a_save_with_a_clock_does_not_overwrite_the_newly_loaded_file() {
 fn a_game_with_a_clock_that_is_loaded_again_has_its_latest_save() {
     let home = Home::new();
     fs::write(home.path("game.gb"), game_boy(MBC3_WITH_CLOCK)).expect("written");
-    let emulator = home.start_game("game.gb", vec![]);
-    for value in 1..20 {
-        poke_small(&emulator, value);
-        let again = match value % 3 {
-            0 => Op::LoadRom { path: home.path("game.gb").to_str().expect("text").to_owned() },
-            1 => Op::AutoloadSave {},
-            _ => load(&home.save(), false),
-        };
-        assert_eq!(call(&emulator, again), Value::Bool(true));
-        assert_eq!(peek_small(&emulator), i64::from(value));
-        assert_eq!(first(&home.save()), Some(value));
-    }
+    loads_again(&home, "game.gb", poke_small, peek_small);
 }
 
 /// A script that loads the game's save again as soon as the file `now` exists.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use framewire_libmgba::{Core, Level};
 use framewire_protocol::Effect;
-use framewire_protocol::op::{OPS, OpInfo, ResultKind};
+use framewire_protocol::op::{OPS, OpInfo};
 use framewire_script::SCRIPT;
 use parking_lot::Mutex;
 
@@ -33,15 +33,7 @@ fn row(info: &OpInfo) -> String {
         Effect::Change => "change",
     };
     let format: String = info.args.iter().map(|arg| arg.kind.pack_format()).collect();
-    let result = match info.result {
-        ResultKind::None => "none",
-        ResultKind::Bool => "bool",
-        ResultKind::Int => "int",
-        ResultKind::Text => "text",
-        ResultKind::Bytes => "bytes",
-        ResultKind::Names => "names",
-    };
-    format!("{} {effect} <{format} {result}", info.name)
+    format!("{} {effect} <{format} {}", info.name, info.result.name())
 }
 
 #[test]

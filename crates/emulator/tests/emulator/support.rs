@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::history::HISTORY;
-use framewire_emulator::{Clock, Emulator, EmulatorError};
+use framewire_emulator::{Emulator, EmulatorError};
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;
 
@@ -22,8 +22,7 @@ pub const UNUSED: u32 = 0x0203_0000;
 pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(|level, line| eprintln!("{level:?} {line}")) };
-    let (clock, mods) = (Clock::Wall, Mods::default());
-    Config { rom: Rom::Bytes(DEMO), speed, paused, clock, scripts, history: HISTORY, mods, console }
+    Config { speed, paused, scripts, history: HISTORY, console, ..Config::new(Rom::Bytes(DEMO)) }
 }
 
 /// Starts the demo game in an embedded core.

@@ -1,5 +1,6 @@
 //! Parses memory: `u16[…]`, names, `bytes[…]` and `text[…]`.
 
+use super::operators::binary;
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
@@ -167,13 +168,12 @@ impl Parser<'_> {
         let mut all = Node::Truth(true);
         for (offset, byte) in bytes.iter().enumerate() {
             let offset = Node::Constant(offset as i64);
-            let at = Node::Binary(Binary::Add, Box::new(address.clone()), Box::new(offset));
+            let at = binary(Binary::Add, address.clone(), offset);
             let read = self.number_at(Type::U8, domain.clone(), at, column)?;
-            let is_same =
-                Node::Binary(Binary::Equal, Box::new(read), Box::new(Node::Constant((*byte).into())));
+            let is_same = binary(Binary::Equal, read, Node::Constant((*byte).into()));
             all = match all {
                 Node::Truth(_) => is_same,
-                all => Node::Binary(Binary::And, Box::new(all), Box::new(is_same)),
+                all => binary(Binary::And, all, is_same),
             };
         }
         Ok(if is_equal { all } else { Node::Unary(Unary::Not, Box::new(all)) })
@@ -194,12 +194,7 @@ impl Parser<'_> {
         self.advance();
         let (domain, node, column) = self.address_node()?;
         self.expect("]", opened)?;
-        if !node.is_known() {
-            return Ok(Node::Read(kind, domain, Box::new(node)));
-        }
-        let address = known_address(&node, column)?;
-        within(address, kind.size(), column)?;
-        self.place(Place { domain, address, kind }, column)
+        self.number_at(kind, domain, node, column)
     }
 
     /// Parses `ADDRESS` or `DOMAIN:OFFSET`. Also returns the column of the number.
@@ -317,17 +312,23 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     Some(pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
-/// The value of a node that uses neither memory nor the frame counter. (Where a number has to be known beforehand, the
-/// parser has already refused both.)
+/// The value of a node that uses neither memory nor the frame counter.
 pub(super) fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
     let problem = || ParseError::new(column, "this has no value: it divides by zero or is too large");
     node.value(0, &[]).ok_or_else(problem)
 }
 
 pub(super) fn known_address(node: &Node, column: usize) -> Result<u32, ParseError> {
+    if !node.is_known() {
+        return Err(led_by_pointer(column));
+    }
     let address = known(node, column)?;
     u32::try_from(address)
         .map_err(|_| ParseError::new(column, format!("the address is {address}; use 0 to 0xffffffff")))
+}
+
+pub(super) fn led_by_pointer(column: usize) -> ParseError {
+    ParseError::new(column, "a pointer leads to this address, and memory has to be known beforehand here")
 }
 
 /// Refuses memory after the last address.

@@ -48,22 +48,17 @@ pub(crate) struct Parser<'a> {
     depth: usize,
     purpose: Purpose,
     names: &'a dyn Names,
-    places: Vec<Place>,
-    uses_frame: bool,
+    /// The places that the expression reads.
+    pub(crate) places: Vec<Place>,
+    /// Whether it reads the frame counter.
+    pub(crate) uses_frame: bool,
     /// The history functions of a formula, such as `delta(x)`, inner ones first; `None` for other expressions.
-    formula: Option<Vec<(History, Node)>>,
+    pub(crate) formula: Option<Vec<(History, Node)>>,
     /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory. Otherwise,
     /// all places are read beforehand.
     reads_memory: bool,
     /// The tokens of the name that was parsed last, and the type and the format of the number there.
     last_name: (std::ops::Range<usize>, Option<(Type, Format)>),
-}
-
-/// The parts of a formula.
-pub(crate) struct Parsed {
-    pub(crate) root: Node,
-    pub(crate) functions: Vec<(History, Node)>,
-    pub(crate) places: Vec<Place>,
 }
 
 impl<'a> Parser<'a> {
@@ -107,13 +102,6 @@ impl<'a> Parser<'a> {
         Ok((root, if is_only_name { *kind } else { None }))
     }
 
-    /// Parses a formula up to its end.
-    pub(crate) fn formula(mut self) -> Result<Parsed, ParseError> {
-        self.formula = Some(Vec::new());
-        let root = self.whole()?;
-        Ok(Parsed { root, functions: self.formula.unwrap_or_default(), places: self.places })
-    }
-
     /// Parses the text up to its end.
     pub(crate) fn whole(&mut self) -> Result<Node, ParseError> {
         if *self.peek() == Token::End {
@@ -125,11 +113,6 @@ impl<'a> Parser<'a> {
             Token::End => Ok(root),
             token => Err(self.wrong(format!("expected an operator or the end, not {}", token.shown()))),
         }
-    }
-
-    /// The places that the expression reads, and whether it reads the frame counter.
-    pub(crate) fn done(self) -> (Vec<Place>, bool) {
-        (self.places, self.uses_frame)
     }
 
     fn peek(&self) -> &Token {

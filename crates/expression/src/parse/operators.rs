@@ -27,7 +27,7 @@ const COMPARISONS: [(&str, Binary); 6] = [
     (">", Binary::Greater),
 ];
 
-fn binary(binary: Binary, left: Node, right: Node) -> Node {
+pub(super) fn binary(binary: Binary, left: Node, right: Node) -> Node {
     Node::Binary(binary, Box::new(left), Box::new(right))
 }
 

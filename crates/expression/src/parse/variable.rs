@@ -1,14 +1,11 @@
 //! Parses names whose addresses are computed, such as `party[2].hp`.
 
-use super::memory::{known, known_address, within};
+use super::memory::{known, known_address, led_by_pointer, within};
+use super::operators::binary;
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node};
 use crate::token::Token;
 use crate::{Format, ParseError, Place, Type, Variable};
-
-fn binary(binary: Binary, left: Node, right: Node) -> Node {
-    Node::Binary(binary, Box::new(left), Box::new(right))
-}
 
 fn constant(number: impl Into<i64>) -> Node {
     Node::Constant(number.into())
@@ -114,8 +111,7 @@ impl Parser<'_> {
         if self.reads_memory {
             return Ok(Node::Read(kind, domain, Box::new(address)));
         }
-        let message = "a pointer leads to this address, and memory has to be known beforehand here";
-        Err(ParseError::new(column, message))
+        Err(led_by_pointer(column))
     }
 
     /// Makes the node of the value that a number represents.

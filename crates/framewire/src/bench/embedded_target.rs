@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::history::HISTORY;
-use framewire_emulator::{Clock, Emulator, EmulatorError};
+use framewire_emulator::{Emulator, EmulatorError};
+use framewire_loadtest::probe::Probe;
 use framewire_loadtest::{Call, Check, Client, Failure, Session, Target};
 use framewire_protocol::{Op, Value};
 
@@ -15,7 +16,8 @@ use super::args::RunArgs;
 pub struct EmbeddedTarget {
     emulator: Arc<Embedded>,
     timeout: Duration,
-    check: Check,
+    /// Which replies are correct.
+    pub check: Check,
 }
 
 impl EmbeddedTarget {
@@ -31,28 +33,16 @@ impl EmbeddedTarget {
             None => Rom::Bytes(crate::choose::DEMO_ROM),
         };
         let speed = if args.speed == 0.0 { Speed::Unlimited } else { Speed::Times(args.speed) };
-        let config = Config {
-            rom,
-            speed,
-            paused: false,
-            clock: Clock::Wall,
-            scripts: Vec::new(),
-            history: HISTORY,
-            mods: Mods::default(),
-            console: || Box::new(|_, _| {}),
-        };
+        let config = Config { speed, history: HISTORY, ..Config::new(rom) };
         let emulator = Embedded::start(config).context("cannot start the embedded core")?;
         Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout, check })
     }
+}
 
-    /// Which replies are correct.
-    pub fn check(&self) -> &Check {
-        &self.check
-    }
-
+impl Probe for EmbeddedTarget {
     /// The core's frame counter.
-    pub fn frame(&self) -> u32 {
-        self.emulator.state().frame
+    fn read(&mut self) -> Option<f64> {
+        Some(f64::from(self.emulator.state().frame))
     }
 }
 

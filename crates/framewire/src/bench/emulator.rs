@@ -61,24 +61,12 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
 fn automatic(args: &RunArgs, measured: &Measured) -> Option<Box<dyn Probe>> {
     match measured {
         Measured::Http(http) => Some(Box::new(JsonProbe::new(&http.state(STATE).ok()?, &args.counter).ok()?)),
+        Measured::Script { target, .. } if !target.is_ours() => None,
         Measured::Script { target, .. } => {
-            if !target.is_ours() {
-                return None;
-            }
-            Some(Box::new(ScriptProbe { address: target.address().to_owned(), connection: None, pings: 0 }))
+            Some(Box::new(ScriptProbe { address: target.address.clone(), connection: None, pings: 0 }))
         }
         #[cfg(feature = "embedded")]
-        Measured::Embedded(target) => Some(Box::new(CoreProbe(target.clone()))),
-    }
-}
-
-#[cfg(feature = "embedded")]
-struct CoreProbe(std::sync::Arc<super::embedded_target::EmbeddedTarget>);
-
-#[cfg(feature = "embedded")]
-impl Probe for CoreProbe {
-    fn read(&mut self) -> Option<f64> {
-        Some(f64::from(self.0.frame()))
+        Measured::Embedded(target) => Some(Box::new((**target).clone())),
     }
 }
 

@@ -118,14 +118,11 @@ fn without_folder(word: &str) -> String {
 
 /// Removes the value from a header line that contains a secret. Returns other words unchanged.
 fn without_secret(word: &str) -> String {
-    const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+    const SECRET: [&str; 3] = ["authorization", "cookie", "x-api-key"];
     let Some((name, _)) = word.split_once(':') else { return word.to_owned() };
-    let bare = name.trim_start_matches("--header=").trim_start_matches("-H").trim();
-    if SECRET.iter().any(|secret| bare.eq_ignore_ascii_case(secret)) {
-        format!("{name}: ...")
-    } else {
-        word.to_owned()
-    }
+    // The header's name may follow an option, as in `-qHCookie`. This also finds `Proxy-Authorization`.
+    let end = name.trim_end().to_ascii_lowercase();
+    if SECRET.iter().any(|secret| end.ends_with(secret)) { format!("{name}: ...") } else { word.to_owned() }
 }
 
 /// Makes the first signal end the run, so that its results are printed, and the second signal end the program at once.
@@ -155,11 +152,23 @@ mod tests {
 
     #[test]
     fn a_recorded_command_has_no_secrets() {
-        let words =
-            ["Authorization: Bearer x", "--header=cookie: a=b", "-HX-Api-Key: y", "Accept: text/plain"];
+        let words = [
+            "Authorization: Bearer x",
+            "--header=cookie: a=b",
+            "-HProxy-Authorization: x",
+            "-H=X-Api-Key: y",
+            "-qHX-Api-Key: y",
+            "Accept: text/plain",
+        ];
         let recorded = words.map(without_secret);
-        let expected =
-            ["Authorization: ...", "--header=cookie: ...", "-HX-Api-Key: ...", "Accept: text/plain"];
+        let expected = [
+            "Authorization: ...",
+            "--header=cookie: ...",
+            "-HProxy-Authorization: ...",
+            "-H=X-Api-Key: ...",
+            "-qHX-Api-Key: ...",
+            "Accept: text/plain",
+        ];
         assert_eq!(recorded, expected);
     }
 

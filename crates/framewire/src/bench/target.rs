@@ -199,9 +199,9 @@ impl Measured {
             }
             Measured::Script { url, target } => TargetInfo {
                 url: url.to_string(),
-                strategy: target.strategy().to_string(),
+                strategy: target.strategy.to_string(),
                 counter,
-                check: target.check().to_string(),
+                check: target.options.check.to_string(),
                 requests: Vec::new(),
             },
             #[cfg(feature = "embedded")]
@@ -209,7 +209,7 @@ impl Measured {
                 url: "embedded".to_owned(),
                 strategy: "in this process".to_owned(),
                 counter,
-                check: target.check().to_string(),
+                check: target.check.to_string(),
                 requests: Vec::new(),
             },
         }

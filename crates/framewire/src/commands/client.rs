@@ -122,11 +122,6 @@ impl Client {
         &self.address.url
     }
 
-    /// The query parameter that names the emulator; empty for the first emulator.
-    fn emulator(&self) -> String {
-        self.address.emulator.as_deref().map_or_else(String::new, |name| format!("emulator={}", encode(name)))
-    }
-
     /// Sends a `GET`, and sends it again if the connection breaks.
     pub fn get(&self, target: &str) -> Result<Reply, Failure> {
         self.get_within(target, TIMEOUT)
@@ -151,21 +146,11 @@ impl Client {
     /// Sends a request that changes something, and sends it again if the connection breaks. The server performs it at
     /// most once.
     pub fn change(&self, method: &str, target: &str, json: &str) -> Result<Reply, Failure> {
-        self.change_within(method, target, json, TIMEOUT)
+        self.change_once(method, target, json, TIMEOUT, None)
     }
 
-    /// Like [`Client::change`], with another timeout.
-    pub fn change_within(
-        &self,
-        method: &str,
-        target: &str,
-        json: &str,
-        limit: Duration,
-    ) -> Result<Reply, Failure> {
-        self.change_once(method, target, json, limit, None)
-    }
-
-    /// Like [`Client::change_within`], with the idempotency key `key` if there is one, or else with a new key.
+    /// Like [`Client::change`], with another timeout, and with the idempotency key `key` if there is one, or
+    /// else with a new key.
     pub fn change_once(
         &self,
         method: &str,
@@ -244,10 +229,9 @@ impl Client {
 
     fn send_once(&self, draft: &Draft<'_>) -> Result<Response<Body>, Error> {
         let mut target = format!("{}{}", self.address.url, draft.target);
-        let emulator = self.emulator();
-        if !emulator.is_empty() {
+        if let Some(name) = &self.address.emulator {
             target.push(if draft.target.contains('?') { '&' } else { '?' });
-            target.push_str(&emulator);
+            target += &format!("emulator={}", encode(name));
         }
         let mut request = Request::builder().method(&draft.method).uri(target);
         if let Some(token) = &self.address.token {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::Embedded;
-use framewire_emulator::embedded::{Config, Mods, Patching, Rom, Speed};
+use framewire_emulator::embedded::{Config, Patching, Rom, Speed};
 use framewire_http::{Access, App, Emulators, Served, Token, Tokens};
 use framewire_libmgba::Core;
 use framewire_symbols::SymbolFiles;
@@ -68,19 +68,11 @@ impl GameArgs {
         let Some(rom) = &self.rom else { return Ok(None) };
         let bytes = framewire_libmgba::read_patched_rom(rom, &Patching::NextTo)
             .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
-        let symbols = self.names(bytes == choose::DEMO_ROM)?;
-        let config = Config {
-            // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the
-            // end.
-            rom: Rom::Bytes(bytes.leak()),
-            speed: Speed::Unlimited,
-            paused: true,
-            clock: framewire_emulator::Clock::default(),
-            scripts: Vec::new(),
-            history: 0,
-            mods: Mods::default(),
-            console: || Box::new(|_, _: &str| {}),
-        };
+        let symbols = symbols::load(&self.symbols, bytes == choose::DEMO_ROM)
+            .map_err(|error| Failure::Input(output::causes_in_a_line(error.as_ref())))?;
+        // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the end.
+        let game = Rom::Bytes(bytes.leak());
+        let config = Config { speed: Speed::Unlimited, paused: true, ..Config::new(game) };
         let core = Embedded::start(config).map_err(|error| {
             // An error about the file contains its path; an error about the bytes does not.
             let why = match Core::open(rom) {
@@ -96,20 +88,6 @@ impl GameArgs {
                 output::causes_in_a_line(error.as_ref())
             ))
         })
-    }
-
-    fn names(&self, demo: bool) -> Result<SymbolFiles, Failure> {
-        let unusable = |error: anyhow::Error| {
-            Failure::Input(format!("--symbols: {}", output::causes_in_a_line(error.as_ref())))
-        };
-        let mut symbols = SymbolFiles::default();
-        for file in &self.symbols {
-            symbols.load(file).map_err(|error| unusable(error.into()))?;
-        }
-        if demo {
-            symbols.add_memory_map(symbols::DEMO_MAP).map_err(|error| unusable(error.into()))?;
-        }
-        Ok(symbols)
     }
 
     /// Brings the game to the point where the command begins: loads the state, runs frames and plays keys.
@@ -129,9 +107,9 @@ impl GameArgs {
 }
 
 /// Starts a server for the core. Only this process has the server's token.
-fn serve(core: Embedded, symbols: SymbolFiles) -> anyhow::Result<Game> {
+fn serve(core: Embedded, symbols: Arc<SymbolFiles>) -> anyhow::Result<Game> {
     let token = Token::random()?;
-    let served = Served::new("rom", Arc::new(core)).with_symbols(Arc::new(symbols));
+    let served = Served::new("rom", Arc::new(core)).with_symbols(symbols);
     let tokens = Tokens::new(Some(token.clone()), None)?;
     let app = App {
         access: Access { tokens, ..Access::default() },
@@ -233,7 +211,7 @@ fn advance(client: &Client, frames: u64) -> Result<(), Failure> {
     let mut left = frames;
     while left > 0 {
         let step = left.min(FRAMES);
-        client.change_within("POST", "/v1/advance", &json!({"frames": step}).to_string(), TIMEOUT)?;
+        client.change_once("POST", "/v1/advance", &json!({"frames": step}).to_string(), TIMEOUT, None)?;
         left -= step;
     }
     Ok(())

@@ -41,30 +41,21 @@ pub enum Failure {
     Closed,
 }
 
-impl Failure {
-    fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
-            Failure::Refused(_) => 1,
-            Failure::Input(_) => 2,
-            Failure::Connection(_) => 3,
-            Failure::Closed => 0,
-        })
-    }
-}
-
 /// The exit codes, for the help of each command.
 pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 not possible or the condition is not true, 2 wrong input, 3 no server or no connection.";
 
 /// The exit code of a command. If the command failed, prints why.
 pub fn end(result: Result<(), Failure>) -> anyhow::Result<ExitCode> {
-    Ok(match result {
-        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::notice(format_args!("framewire: {failure}"));
-            failure.exit_code()
-        }
-    })
+    let Err(failure) = result else { return Ok(ExitCode::SUCCESS) };
+    let code: u8 = match failure {
+        Failure::Refused(_) => 1,
+        Failure::Input(_) => 2,
+        Failure::Connection(_) => 3,
+        Failure::Closed => return Ok(ExitCode::SUCCESS),
+    };
+    output::notice(format_args!("framewire: {failure}"));
+    Ok(ExitCode::from(code))
 }
 
 /// Prints a line of the result.

@@ -1,12 +1,11 @@
 //! `framewire press`: plays keys.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::server::ServerArgs;
-use super::{EXIT_CODES, Failure, end, field, print};
+use super::{EXIT_CODES, Failure, field, print};
 
 /// The timeout of the request. It is longer than a server with the default `--deadline` waits for the keys.
 const TIMEOUT: Duration = Duration::from_secs(3700);
@@ -35,11 +34,7 @@ pub struct Args {
 }
 
 /// Plays the keys.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    end(press(args))
-}
-
-fn press(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
     let sequence = args.sequence.join(" ");
     #[cfg(feature = "embedded")]
@@ -49,7 +44,7 @@ fn press(args: &Args) -> Result<(), Failure> {
     }
     let target = if args.no_wait { "/v1/input" } else { "/v1/input?wait=true" };
     let body = json!({"sequence": sequence}).to_string();
-    let reply = session.client.change_within("POST", target, &body, TIMEOUT)?.json()?;
+    let reply = session.client.change_once("POST", target, &body, TIMEOUT, None)?.json()?;
     show(args, &reply)?;
     if args.no_wait {
         return Ok(());

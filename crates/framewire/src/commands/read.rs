@@ -1,37 +1,13 @@
 //! `framewire read`: reads memory.
 
-use std::process::ExitCode;
-
 use serde_json::Value;
 
 use super::client::encode;
 use super::server::ServerArgs;
-use super::{EXIT_CODES, Failure, complete, end, field, print};
+use super::{EXIT_CODES, Failure, complete, field, print};
 
-/// The type of a number in memory.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub enum NumberType {
-    U8,
-    U16,
-    U32,
-    I8,
-    I16,
-    I32,
-}
-
-impl NumberType {
-    /// The type's name in the HTTP API.
-    pub fn name(self) -> &'static str {
-        match self {
-            NumberType::U8 => "u8",
-            NumberType::U16 => "u16",
-            NumberType::U32 => "u32",
-            NumberType::I8 => "i8",
-            NumberType::I16 => "i16",
-            NumberType::I32 => "i32",
-        }
-    }
-}
+/// The types of numbers in memory, with their names in the HTTP API.
+pub const NUMBER_TYPES: [&str; 6] = ["u8", "u16", "u32", "i8", "i16", "i32"];
 
 /// Arguments of `framewire read`.
 #[derive(Debug, clap::Args)]
@@ -50,8 +26,8 @@ pub struct Args {
     #[arg(value_name = "ADDRESS", required = true, add = complete::symbols())]
     addresses: Vec<String>,
     /// The type of the numbers [default: the symbol's type, or u8]
-    #[arg(long = "type", value_name = "TYPE", conflicts_with = "length")]
-    kind: Option<NumberType>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = NUMBER_TYPES, conflicts_with = "length")]
+    kind: Option<String>,
     /// Read this number of bytes and print them in hex
     #[arg(long, value_name = "BYTES")]
     length: Option<u32>,
@@ -63,11 +39,7 @@ pub struct Args {
 }
 
 /// Reads memory and prints it.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    end(read(args))
-}
-
-fn read(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     if args.length.is_some() && args.addresses.len() > 1 {
         return Err(Failure::Input(format!(
             "--length reads one address, and there are {}; name one address, or leave --length out",
@@ -102,8 +74,8 @@ fn target(args: &Args) -> String {
             "/v1/memory".to_owned()
         }
     };
-    if let Some(kind) = args.kind {
-        query.push(format!("type={}", kind.name()));
+    if let Some(kind) = &args.kind {
+        query.push(format!("type={kind}"));
     }
     if let Some(length) = args.length {
         query.push(format!("length={length}&encoding=hex"));

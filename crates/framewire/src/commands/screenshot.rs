@@ -1,13 +1,12 @@
 //! `framewire screenshot`: takes a picture.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::server::ServerArgs;
 use super::state::store;
-use super::{EXIT_CODES, Failure, end, print, print_bytes};
+use super::{EXIT_CODES, Failure, print, print_bytes};
 
 /// Arguments of `framewire screenshot`.
 #[derive(Debug, clap::Args)]
@@ -32,11 +31,7 @@ pub struct Args {
 }
 
 /// Writes the picture of the last frame.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    end(screenshot(args))
-}
-
-fn screenshot(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
     let reply = session.client.get("/v1/screen")?;
     if args.file.as_os_str() == "-" {

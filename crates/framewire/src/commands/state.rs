@@ -1,12 +1,11 @@
 //! `framewire state`: saves and loads savestates.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::server::ServerArgs;
-use super::{EXIT_CODES, Failure, end, field, print, print_bytes};
+use super::{EXIT_CODES, Failure, field, print, print_bytes};
 
 /// The flags with which `POST /v1/batch` saves and loads the same parts of a state as `/v1/state`.
 const SAVED: u8 = 31;
@@ -66,11 +65,11 @@ struct Place {
 }
 
 /// Saves or loads a state.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    end(match &args.action {
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match &args.action {
         Action::Save { place, server } => save(place, server),
         Action::Load { place, force, server } => load(place, *force, server),
-    })
+    }
 }
 
 fn save(place: &Place, server: &ServerArgs) -> Result<(), Failure> {

@@ -1,12 +1,11 @@
 //! `framewire wait`: waits for a condition.
 
-use std::process::ExitCode;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::server::{ServerArgs, Session};
-use super::{EXIT_CODES, Failure, complete, end, field, print};
+use super::{EXIT_CODES, Failure, complete, field, print};
 use crate::settings::Seconds;
 
 /// The largest number of frames that one request can wait for.
@@ -38,11 +37,7 @@ pub struct Args {
 }
 
 /// Waits until the condition is true.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    end(wait(args))
-}
-
-fn wait(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
     let begun = Instant::now();
     // The frames of earlier requests.

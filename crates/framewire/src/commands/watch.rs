@@ -1,13 +1,11 @@
 //! `framewire watch`: prints each change.
 
-use std::process::ExitCode;
-
 use serde_json::Value;
 
 use super::client::encode;
 use super::server::ServerArgs;
-use super::sse::{Event, Events};
-use super::{EXIT_CODES, Failure, complete, end, field, print};
+use super::sse::{Event, events};
+use super::{EXIT_CODES, Failure, complete, field, print};
 
 /// Arguments of `framewire watch`.
 #[derive(Debug, clap::Args)]
@@ -33,17 +31,13 @@ pub struct Args {
 }
 
 /// Prints changes until Ctrl+C.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    end(watch(args))
-}
-
-fn watch(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
     let query: Vec<String> =
         args.expressions.iter().map(|expression| format!("watch={}", encode(expression))).collect();
     let target = format!("/v1/watch?encoding=hex&{}", query.join("&"));
     let mut left = args.count.unwrap_or(u64::MAX);
-    for event in Events::new(session.client.stream(&target)?) {
+    for event in events(session.client.stream(&target)?) {
         let Event { name, data } = event.map_err(|error| {
             Failure::Connection(format!("the connection to {} broke: {error}", session.client.url()))
         })?;

@@ -1,13 +1,11 @@
 //! `framewire write`: writes memory.
 
-use std::process::ExitCode;
-
 use serde_json::{Value, json};
 
 use super::client::encode;
-use super::read::NumberType;
+use super::read::NUMBER_TYPES;
 use super::server::ServerArgs;
-use super::{EXIT_CODES, Failure, complete, end, print};
+use super::{EXIT_CODES, Failure, complete, print};
 
 /// Arguments of `framewire write`.
 #[derive(Debug, clap::Args)]
@@ -31,8 +29,8 @@ pub struct Args {
     #[arg(long, value_name = "HEX", value_parser = hex, conflicts_with_all = ["value", "kind"])]
     bytes: Option<String>,
     /// The type of the number [default: the symbol's type, or u8]
-    #[arg(long = "type", value_name = "TYPE")]
-    kind: Option<NumberType>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = NUMBER_TYPES)]
+    kind: Option<String>,
     /// Write to this memory domain, such as wram; the address is an offset in it [default: the bus]
     #[arg(long, value_name = "NAME")]
     domain: Option<String>,
@@ -41,11 +39,7 @@ pub struct Args {
 }
 
 /// Writes a number or bytes.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    end(write(args))
-}
-
-fn write(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
     let domain =
         args.domain.as_deref().map_or_else(String::new, |domain| format!("?domain={}", encode(domain)));
@@ -58,9 +52,9 @@ fn write(args: &Args) -> Result<(), Failure> {
 }
 
 fn content(args: &Args) -> Value {
-    match (&args.bytes, args.kind) {
+    match (&args.bytes, &args.kind) {
         (Some(bytes), _) => json!({"data": bytes, "encoding": "hex"}),
-        (None, Some(kind)) => json!({"value": args.value, "type": kind.name()}),
+        (None, Some(kind)) => json!({"value": args.value, "type": kind}),
         (None, None) => json!({"value": args.value}),
     }
 }

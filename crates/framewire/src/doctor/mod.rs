@@ -11,9 +11,9 @@ use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 use framewire_symbols::SymbolFiles;
 
-use crate::requested::{Requested, Source, named_path};
+use crate::requested::{Requested, Source, check_names, named_path};
 use crate::settings::Settings;
-use crate::{output, safety, serve, symbols};
+use crate::{output, safety, serve};
 
 /// How long a check waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -128,7 +128,7 @@ fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     // If no emulator was requested, `framewire serve` looks for one. Its name is not known here.
     let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
     if !names.is_empty()
-        && let Err(error) = symbols::check(settings, &names)
+        && let Err(error) = check_names("--symbols", &settings.symbols, &names)
     {
         return vec![refused(error.as_ref())];
     }

@@ -30,8 +30,8 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Where the sender of a request is. Proxies add one of these headers, so a request with such a header counts as
-    /// remote. A client that adds such a header itself only loses rights.
+    /// Where the sender of a request is. Proxies add `Forwarded`, `X-Forwarded-For` or `Via`, so a request with one of
+    /// these headers counts as remote. A client that adds such a header itself only loses rights.
     pub(crate) fn of(peer: &Peer, headers: &HeaderMap) -> Reach {
         let forwarded = [FORWARDED, X_FORWARDED_FOR, VIA].iter().any(|name| headers.contains_key(name));
         if peer.is_local() && !forwarded { Reach::Local } else { Reach::Remote }

@@ -25,7 +25,8 @@ pub const CHALLENGE: &str = "Bearer realm=\"framewire\"";
 /// The rules of access, the browsers that are logged in, and the callers that sent wrong tokens.
 pub(crate) struct Gate {
     pages: Pages,
-    tokens: Option<Tokens>,
+    /// The tokens; `None` if the server requires no token.
+    pub(super) tokens: Option<Tokens>,
     pub(super) sessions: Sessions,
     attempts: Attempts,
     /// The server's own port.
@@ -166,11 +167,6 @@ impl Gate {
             warn!("a wrong token came from {origin}");
             unauthorized("that token is not one of this server's")
         })
-    }
-
-    /// The tokens; `None` if the server requires no token.
-    pub(super) fn tokens(&self) -> Option<&Tokens> {
-        self.tokens.as_ref()
     }
 }
 

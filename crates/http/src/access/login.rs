@@ -78,7 +78,7 @@ impl Gate {
             .map_err(|error| Failure::bad_request(format!("the form cannot be read: {error}")))?;
         let field = |name: &str| form.get(name).map(|text| text.trim()).unwrap_or_default();
         let next = local(field("next"));
-        let Some(tokens) = self.tokens() else {
+        let Some(tokens) = &self.tokens else {
             return Err(Failure::new(StatusCode::NOT_FOUND, "this server needs no token"));
         };
         let rights = match self.rights(tokens, peer, field("token").as_bytes()) {

@@ -168,7 +168,7 @@ impl Pages {
 /// allows the page to send its request.
 pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-    headers.insert(VARY, HeaderValue::from_static("origin"));
+    headers.append(VARY, HeaderValue::from_static("origin"));
     headers.insert(
         ACCESS_CONTROL_ALLOW_METHODS,
         HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE"),

@@ -32,7 +32,6 @@ use crate::transport::connection::{Answer, Handler};
 use crate::transport::framing;
 use crate::transport::incoming::BodyReader;
 use crate::transport::incoming::OutOfMemory;
-use crate::transport::streams::ClientAddress;
 use crate::v1;
 
 /// Answers requests.
@@ -121,9 +120,8 @@ impl Dispatcher {
             any_name: routes.is_some() || plain::accepts_any_host_name(path),
             headers: &parts.headers,
         };
-        let admission = framing::check(parts.version, &parts.uri, &parts.headers)
-            .and_then(|()| self.gate.enter(head))
-            .and_then(|admission| self.check_rights(admission, routes, &head));
+        let admission =
+            framing::check(parts.version, &parts.uri, &parts.headers).and_then(|()| self.gate.enter(head));
         let (mut caller, cors) = match admission {
             Err(failure) => return Err(refuse(failure, &head)),
             Ok(Admission::Preflight(origin)) => {
@@ -145,6 +143,13 @@ impl Dispatcher {
             }
             Ok(Admission::Request(caller, cors)) => (caller, cors),
         };
+        // The operations of mGBA-http's routes are checked later.
+        if routes.is_none()
+            && !head.is_logout()
+            && let Err(failure) = self.catalog.check_rights(caller.rights, head.method, path)
+        {
+            return Err(refuse(failure, &head));
+        }
         activity.introduce(caller.rights == Rights::Full);
         // A body that is larger than the limit is refused later, where it is read.
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -169,7 +174,6 @@ impl Dispatcher {
                 (key, _) => {
                     let mut request = Request::from_parts(parts, Body::new(body));
                     if routes.is_none() {
-                        request.extensions_mut().insert(ClientAddress(peer.origin()));
                         request.extensions_mut().insert(Outflow::new(activity.clone()));
                     }
                     // The futures are boxed because they are large, and hyper copies the whole future of each request.
@@ -187,23 +191,6 @@ impl Dispatcher {
             allow_page(&origin, response.headers_mut());
         }
         Ok(response)
-    }
-
-    /// Refuses a read-only caller's request that changes something. mGBA-http's routes are not checked here: their
-    /// operations are checked later.
-    fn check_rights<'a>(
-        &self,
-        admission: Admission<'a>,
-        routes: CompatRoutes,
-        head: &RequestHead<'_>,
-    ) -> Result<Admission<'a>, Failure> {
-        if let Admission::Request(caller, _) = &admission
-            && routes.is_none()
-            && !head.is_logout()
-        {
-            self.catalog.check_rights(caller.rights, head.method, head.path())?;
-        }
-        Ok(admission)
     }
 
     /// Answers an accepted request.

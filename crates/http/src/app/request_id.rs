@@ -11,9 +11,6 @@ pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// The header that says which trace a request is part of.
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The longest accepted id.
-const LONGEST: usize = MAX_TRACE;
-
 /// A request's id.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId {
@@ -72,7 +69,7 @@ impl RequestId {
 
 /// Whether an id can be written to a line of a log without ambiguity.
 fn is_sound(id: &[u8]) -> bool {
-    (1..=LONGEST).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'"')
+    (1..=MAX_TRACE).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'"')
 }
 
 /// The trace's id in `00-TRACE-PARENT-FLAGS`.
@@ -106,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_invalid_or_missing_id_is_replaced() {
-        let long = "x".repeat(LONGEST + 1);
+        let long = "x".repeat(MAX_TRACE + 1);
         for wrong in ["", "two words", "a\tb", "\u{e9}", "\"", &long] {
             let id = id(&[("x-request-id", wrong)]);
             assert!(id.as_str().len() == 16 && id.to_pass_on(false).is_none(), "{wrong:?}: {id:?}");

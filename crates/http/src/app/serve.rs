@@ -165,7 +165,7 @@ fn services(app: &App, stopping: Stopping) -> Services {
         encoders: Arc::new(PictureEncoders::new(app.deadline)),
         snapshots: Storage::snapshots(data),
         recordings: Storage::recordings(data),
-        uploads: Storage::uploads(data),
+        uploads: Storage::uploads(app.access.files.as_ref(), data),
         searches: Arc::new(searches()),
         replays: Arc::new(Replays::default()),
         limits: Arc::new(limits.clone()),

@@ -30,11 +30,7 @@ pub(crate) struct RoutesAt {
 }
 
 /// A route with its number, which is its index in [`numbered`].
-#[derive(Debug, Clone, Copy)]
-struct Numbered {
-    number: usize,
-    route: &'static Route,
-}
+type Numbered = (usize, &'static Route);
 
 /// All routes in the order of their numbers.
 fn numbered() -> impl Iterator<Item = &'static Route> {
@@ -56,8 +52,8 @@ static PATHS: LazyLock<HashMap<String, RoutesAt>> = LazyLock::new(|| {
     for (number, route) in numbered().enumerate() {
         let routes = paths.entry(route.path.to_ascii_lowercase()).or_default();
         match route.verb {
-            Verb::Get => routes.get = Some(Numbered { number, route }),
-            Verb::Post => routes.post = Some(Numbered { number, route }),
+            Verb::Get => routes.get = Some((number, route)),
+            Verb::Post => routes.post = Some((number, route)),
         }
     }
     paths
@@ -76,7 +72,7 @@ pub(crate) fn find(path: &str) -> Option<&'static RoutesAt> {
 impl RoutesAt {
     /// The number of the route for requests of this method.
     pub(crate) fn number(&self, method: &Method) -> Option<usize> {
-        self.route(method).map(|numbered| numbered.number)
+        self.route(method).map(|(number, _)| number)
     }
 
     fn route(&self, method: &Method) -> Option<Numbered> {
@@ -113,7 +109,7 @@ impl CompatServices {
         head: &Parts,
         body: Body,
     ) -> Response {
-        let Some(Numbered { route, .. }) = routes.route(&head.method) else {
+        let Some((_, route)) = routes.route(&head.method) else {
             return Failure::wrong_method(head.uri.path(), routes.allow()).into_response();
         };
         run(self, route, caller, head, body).await.unwrap_or_else(Failure::into_response)

@@ -52,10 +52,7 @@ impl Reply {
 }
 
 fn joined(items: Vec<Value>) -> String {
-    let names = items.into_iter().filter_map(|item| match item {
-        Value::Text(name) => Some(name),
-        _ => None,
-    });
+    let names = items.into_iter().filter_map(|item| String::try_from(item).ok());
     names.collect::<Vec<_>>().join(",")
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use framewire_emulator::{Event, EventKind, Watch, WatchEnd, WatchEvent};
 use serde_json::{Map, Value as Json, json};
-use tokio::sync::broadcast;
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::yield_now;
@@ -15,7 +15,7 @@ use super::definition::WatchedMemory;
 use super::feed::Feed;
 use super::registry::Feeds;
 use crate::failure::STOPPING;
-use crate::transport::Stopping;
+use crate::transport::{Stopping, or_never};
 
 /// How long a feed continues without a reader, so that readers can come back.
 pub(crate) const UNREAD: Duration = Duration::from_secs(60);
@@ -30,7 +30,7 @@ pub(crate) struct Collector {
     /// `None` if no memory is watched.
     pub(crate) watch: Option<Watch>,
     /// `None` if the feed reports only changes of memory.
-    pub(crate) events: Option<broadcast::Receiver<Event>>,
+    pub(crate) events: Option<Receiver<Event>>,
     /// How long the feed continues without a reader; `None` means without a limit.
     pub(crate) unread_limit: Option<Duration>,
     /// Dropped last, after `watch`. The receivers learn from this that the emulator's watch has ended.
@@ -47,7 +47,7 @@ impl Collector {
             tokio::select! {
                 reason = self.collect() => break reason,
                 // `remove_unread` checks again, because a reader may have come in the meantime.
-                () = unread(&feed, unread_limit) => if feeds.remove_unread(&feed) {
+                () = or_never(unread_limit.map(|limit| unread(&feed, limit))) => if feeds.remove_unread(&feed) {
                     break "nobody read it for a while";
                 },
                 // If the feed has ended for another reason, `Feed::end` keeps that reason.
@@ -64,7 +64,7 @@ impl Collector {
         loop {
             tokio::select! {
                 biased;
-                event = next(&mut self.watch) => match event {
+                event = or_never(self.watch.as_mut().map(Watch::next)) => match event {
                     Some(event) => {
                         self.changed(event);
                         // Lets other tasks run, in case the next event is there already.
@@ -72,7 +72,7 @@ impl Collector {
                     }
                     None => return self.end(),
                 },
-                event = next_event(&mut self.events) => match event {
+                event = or_never(self.events.as_mut().map(Receiver::recv)) => match event {
                     Ok(event) => self.happened(event),
                     Err(RecvError::Lagged(count)) => {
                         let frame = self.feed.values().0;
@@ -156,26 +156,9 @@ impl Collector {
     }
 }
 
-/// The next event of the watch; `None` after the last one. Without a watch, this never returns.
-async fn next(watch: &mut Option<Watch>) -> Option<WatchEvent> {
-    match watch {
-        Some(watch) => watch.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// The next event of the emulator. Without a receiver, this never returns.
-async fn next_event(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Event, RecvError> {
-    match events {
-        Some(events) => events.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Waits until the feed has had no reader for the time `unread_limit`. If the last reader said that it will not come
 /// back, the wait ends when that reader leaves.
-async fn unread(feed: &Feed, unread_limit: Option<Duration>) {
-    let Some(unread_limit) = unread_limit else { return std::future::pending().await };
+async fn unread(feed: &Feed, unread_limit: Duration) {
     let mut readers = feed.readers();
     // If a reader comes back within `unread_limit`, the wait begins again.
     while let Ok(left) = readers.wait_for(|readers| readers.count == 0).await.map(|left| *left) {

@@ -54,11 +54,6 @@ impl Default for Definition {
 }
 
 impl Definition {
-    /// A definition with only the emulator's events.
-    pub(crate) fn of_events() -> Definition {
-        Definition { events: true, ..Definition::default() }
-    }
-
     /// Compiles the expressions.
     ///
     /// # Errors

@@ -56,21 +56,10 @@ pub(crate) struct KeyedReplies {
 pub(super) enum Known {
     /// Its request was performed.
     Done(Arc<KeptReply>),
-    /// Its request is being performed.
-    UnderWay(EndSignal),
+    /// Its request is being performed. The receiver closes when it has ended.
+    UnderWay(watch::Receiver<()>),
     /// The key is unknown, so the request must be performed.
     New(Turn),
-}
-
-/// A signal that arrives when a request under way has ended.
-pub(super) struct EndSignal(watch::Receiver<()>);
-
-impl EndSignal {
-    /// Waits for the signal.
-    pub(super) async fn wait(mut self) {
-        // No value is ever sent. The wait ends when the sender is dropped.
-        let _ = self.0.changed().await;
-    }
 }
 
 /// The right to perform the request of a key. If it is dropped before the end, nothing is remembered.
@@ -78,7 +67,7 @@ pub(super) struct Turn {
     keyed: Arc<KeyedReplies>,
     id: Arc<KeyId>,
     digest: Digest,
-    /// Dropped at the end, which gives the [`EndSignal`].
+    /// Dropped at the end, which closes the receivers of [`Known::UnderWay`].
     _over: watch::Sender<()>,
     ended: bool,
 }
@@ -101,7 +90,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         if !self.ended {
-            self.keyed.memory(&self.id).lock().forget(&self.id);
+            self.keyed.memory(&self.id).lock().entries.remove(&self.id);
         }
     }
 }
@@ -137,9 +126,7 @@ impl KeyedReplies {
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "Idempotency-Key: the key was used for another request; choose a new one",
             )),
-            Some(KeyEntry { state: KeyState::UnderWay(over), .. }) => {
-                Ok(Known::UnderWay(EndSignal(over.clone())))
-            }
+            Some(KeyEntry { state: KeyState::UnderWay(over), .. }) => Ok(Known::UnderWay(over.clone())),
             Some(KeyEntry { state: KeyState::Done(Some(reply)), .. }) => Ok(Known::Done(reply.clone())),
             Some(KeyEntry { state: KeyState::Done(None), .. }) => Err(Failure::new(
                 StatusCode::GONE,
@@ -227,11 +214,6 @@ impl KeyMemory {
             }
             self.dropped += 1;
         }
-    }
-
-    /// Forgets a request that is no longer under way and has no reply to keep.
-    fn forget(&mut self, id: &Arc<KeyId>) {
-        self.entries.remove(id);
     }
 
     /// Forgets requests that were performed long enough ago.

@@ -129,7 +129,7 @@ impl Idempotency {
             match self.replies.find(&id, digest)? {
                 Known::Done(reply) => return Ok(reply.response()),
                 // If the other request ends without a reply to keep, this request is performed.
-                Known::UnderWay(over) => over.wait().await,
+                Known::UnderWay(mut over) => drop(over.changed().await),
                 Known::New(turn) => break turn,
             }
         };

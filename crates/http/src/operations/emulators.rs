@@ -15,7 +15,8 @@ use crate::access::permit::Permit;
 /// Longest name of an emulator, in bytes.
 const MAX_NAME: usize = 64;
 
-/// An emulator that is served, and the server's state for it.
+/// An emulator that is served, and the server's state for it. Clones share the emulator and the counters.
+#[derive(Clone)]
 pub struct Served {
     /// Its name for `?emulator=`.
     pub name: String,
@@ -97,20 +98,7 @@ impl Served {
         if permit.is_none() {
             return self.clone();
         }
-        Arc::new(Served { permit, ..self.copy() })
-    }
-
-    /// A copy, which shares the emulator and the counters.
-    fn copy(&self) -> Served {
-        Served {
-            name: self.name.clone(),
-            emulator: self.emulator.clone(),
-            symbols: self.symbols.clone(),
-            waiting: self.waiting.clone(),
-            lockstep: self.lockstep.clone(),
-            permit: self.permit.clone(),
-            allows_scripts: self.allows_scripts,
-        }
+        Arc::new(Served { permit, ..Served::clone(self) })
     }
 
     /// Checks whether the caller may name files at all.
@@ -201,7 +189,8 @@ impl Emulators {
 
     /// The same emulators. Clients may run Lua code in them if `allowed` is true.
     pub(crate) fn allowing_scripts(&self, allowed: bool) -> Emulators {
-        let allow = |served: &Arc<Served>| Arc::new(Served { allows_scripts: allowed, ..served.copy() });
+        let allow =
+            |served: &Arc<Served>| Arc::new(Served { allows_scripts: allowed, ..Served::clone(served) });
         Emulators { all: self.iter().map(allow).collect() }
     }
 

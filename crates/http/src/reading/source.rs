@@ -276,19 +276,13 @@ impl ReadError {
         }
     }
 
-    /// The value is not accepted.
-    pub fn value(value: &Json, accepts: impl Into<String>) -> ReadError {
-        ReadError::new(format!("is {}", shown(value)), accepts)
-    }
-
-    /// The value has a wrong type.
+    /// The value has a wrong type, or is not accepted.
     pub fn kind(value: &Json, accepts: impl Into<String>) -> ReadError {
-        let kind = match value {
-            Json::Array(_) => "is a list",
-            Json::Object(_) => "is an object",
-            _ => return ReadError::value(value, accepts),
-        };
-        ReadError::new(kind, accepts)
+        match value {
+            Json::Array(_) => ReadError::new("is a list", accepts),
+            Json::Object(_) => ReadError::new("is an object", accepts),
+            _ => ReadError::new(format!("is {}", shown(value)), accepts),
+        }
     }
 
     /// The same error, in the field of this name.

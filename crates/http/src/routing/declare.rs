@@ -5,6 +5,8 @@
 //! ```
 
 use axum::Extension;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::openapi::PathItem;
 use utoipa::openapi::extensions::Extensions;
 use utoipa_axum::router::{UtoipaMethodRouter, UtoipaMethodRouterExt};
@@ -15,7 +17,7 @@ use crate::transport::streams::StreamKind;
 const EXTENSION: &str = "x-effect";
 
 /// What requests to a path may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum PathEffect {
     /// GET and HEAD change nothing, and other methods may change something. Read-only callers may use only GET and
     /// HEAD.
@@ -30,32 +32,14 @@ pub(crate) enum PathEffect {
 impl PathEffect {
     /// The effect that a path's description declares.
     pub(crate) fn of(item: &PathItem) -> PathEffect {
-        let declared = item.extensions.as_ref().and_then(|all| all.get(EXTENSION)?.as_str());
-        match declared {
-            Some("judged later") => PathEffect::JudgedLater,
-            Some("nothing") => PathEffect::Nothing,
-            _ => PathEffect::ByMethod,
-        }
-    }
-
-    /// Like [`PathEffect::of`], but also removes the declaration from the description.
-    pub(crate) fn take(item: &mut PathItem) -> PathEffect {
-        let effect = PathEffect::of(item);
-        item.extensions = None;
-        effect
+        let declared =
+            item.extensions.as_ref().and_then(|all| PathEffect::deserialize(all.get(EXTENSION)?).ok());
+        declared.unwrap_or(PathEffect::ByMethod)
     }
 
     /// Declares this effect in a path's description.
     pub(crate) fn declare(self, item: &mut PathItem) {
-        item.extensions = Some(Extensions::from_iter([(EXTENSION, self.name())]));
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            PathEffect::ByMethod => "by method",
-            PathEffect::JudgedLater => "judged later",
-            PathEffect::Nothing => "nothing",
-        }
+        item.extensions = Some(Extensions::from_iter([(EXTENSION, json!(self))]));
     }
 }
 

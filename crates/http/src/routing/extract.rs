@@ -1,6 +1,7 @@
 //! Extractors for parts of a request. Their errors are [`Problem`]s.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequest, FromRequestParts, RawPathParams, Request};
@@ -17,7 +18,7 @@ use crate::problem::Problem;
 use crate::reading::{self, Whole, is_emulator, name_of, pairs, value_of};
 use crate::storage::{Storage, StoredFile, StoredFiles};
 use crate::transport::incoming::BodyReader;
-use crate::transport::streams::{ClientAddress, OpenStream, StreamKind, StreamLimit};
+use crate::transport::streams::{OpenStream, StreamKind, StreamLimit};
 
 /// The parameter that selects an emulator, for `#[utoipa::path(params(EmulatorParam))]`.
 #[derive(IntoParams)]
@@ -62,7 +63,7 @@ impl FromRequestParts<AppState> for Owner {
 /// The right to open a stream. Its kind is the one that the route declares with `counted_as`.
 pub(crate) struct OpensStream {
     streams: StreamLimit,
-    client: ClientAddress,
+    client: IpAddr,
     kind: StreamKind,
 }
 
@@ -72,12 +73,7 @@ impl OpensStream {
     /// # Errors
     /// If too many are open.
     pub(crate) fn open(&self) -> Result<OpenStream, Problem> {
-        Ok(self.streams.open(self.client.0, self.kind)?)
-    }
-
-    /// The address that the stream is counted under.
-    pub(crate) fn client(&self) -> ClientAddress {
-        self.client
+        Ok(self.streams.open(self.client, self.kind)?)
     }
 }
 
@@ -87,7 +83,7 @@ impl FromRequestParts<AppState> for OpensStream {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<OpensStream, Infallible> {
         Ok(OpensStream {
             streams: StreamLimit::from_ref(state),
-            client: ClientAddress::of(&parts.extensions),
+            client: Caller::of(&parts.extensions).origin,
             kind: parts.extensions.get().copied().unwrap_or(StreamKind::Wait),
         })
     }

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, MissedTickBehavior, interval, timeout};
 
-use super::message::{self, Message, Refused, Request, RpcError, reply};
+use super::message::{self, Message, Refused, RpcError, reply};
 use super::methods::{UnderWay, begin};
 use super::session::{Held, Outgoing, RpcReply, RpcSession};
 use crate::failure::STOPPING;
@@ -194,12 +194,18 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
     let charge = charge.map(Arc::new);
     let mut under_way = Vec::with_capacity(items.len());
     for item in items {
-        let started = start(session, item, charge.clone());
-        under_way.push(for_connection(session.number, started).await);
+        let (id, work) = match item {
+            Ok(mut request) => {
+                let id = request.id.take();
+                (id, for_connection(session.number, begin(session, request, charge.clone())).await)
+            }
+            Err(Refused { id, error }) => (Some(id), Err(error)),
+        };
+        under_way.push(finish(id, work));
     }
     let own = session.clone();
     session.spawn(async move {
-        let ended = join_all(under_way.into_iter().map(finish));
+        let ended = join_all(under_way);
         let ended = for_connection(own.number, ended).await;
         let (mut replies, mut all_held, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
         for EndedRequest { reply, held, sent } in ended {
@@ -219,25 +225,6 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
     None
 }
 
-/// A request that was begun or refused. Without an id, it is not answered.
-struct StartedRequest {
-    id: Option<Json>,
-    work: Result<UnderWay, RpcError>,
-}
-
-async fn start(
-    session: &Arc<RpcSession>,
-    item: Result<Request, Refused>,
-    charge: Option<Arc<Charge>>,
-) -> StartedRequest {
-    match item {
-        Ok(mut request) => {
-            StartedRequest { id: request.id.take(), work: begin(session, request, charge).await }
-        }
-        Err(Refused { id, error }) => StartedRequest { id: Some(id), work: Err(error) },
-    }
-}
-
 /// A request that is done.
 struct EndedRequest {
     /// `None` if the request gets no reply.
@@ -247,8 +234,9 @@ struct EndedRequest {
     sent: Option<oneshot::Sender<()>>,
 }
 
-async fn finish(started: StartedRequest) -> EndedRequest {
-    let ended = match started.work {
+/// Finishes a request that was begun or refused. Without an id, it is not answered.
+async fn finish(id: Option<Json>, work: Result<UnderWay, RpcError>) -> EndedRequest {
+    let ended = match work {
         Ok(work) => work.await,
         Err(error) => Err(error),
     };
@@ -256,7 +244,7 @@ async fn finish(started: StartedRequest) -> EndedRequest {
         Ok(RpcReply { result, sent, held }) => (Ok(result), held, sent),
         Err(error) => (Err(error), None, None),
     };
-    EndedRequest { reply: started.id.map(|id| reply(id, result)), held, sent }
+    EndedRequest { reply: id.map(|id| reply(id, result)), held, sent }
 }
 
 /// The replies as one message; `None` if there are no replies.

@@ -15,7 +15,6 @@ use super::session::{RpcServices, RpcSession};
 use crate::access::caller::{Caller, Reach, Rights};
 use crate::operations::Operations;
 use crate::routing::state::AppState;
-use crate::transport::streams::ClientAddress;
 
 /// Calls the methods of JSON-RPC in this process, with the rights of a caller. If the parameters of a call do not name
 /// an emulator, the call acts on the first one.
@@ -24,23 +23,21 @@ pub struct LocalCalls {
     state: AppState,
     methods: Arc<RouteMethods>,
     caller: Caller,
-    client: IpAddr,
 }
 
 impl LocalCalls {
     /// Makes `LocalCalls` that have all rights, for the person who started this program.
     pub(crate) fn new(state: AppState, methods: Arc<RouteMethods>) -> LocalCalls {
-        let client = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let caller = Caller { reach: Reach::Local, rights: Rights::Full, origin: client, trace: None };
-        LocalCalls { state, methods, caller, client }
+        let origin = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let caller = Caller { reach: Reach::Local, rights: Rights::Full, origin, trace: None };
+        LocalCalls { state, methods, caller }
     }
 
     /// Makes `LocalCalls` that have the rights of the sender of an accepted request. The rights are in the request's
     /// extensions.
     #[must_use]
     pub fn for_sender(&self, extensions: &Extensions) -> LocalCalls {
-        let (caller, client) = (Caller::of(extensions), ClientAddress::of(extensions).0);
-        LocalCalls { caller, client, ..self.clone() }
+        LocalCalls { caller: Caller::of(extensions), ..self.clone() }
     }
 
     /// Whether the caller may only read.
@@ -70,7 +67,7 @@ impl LocalCalls {
         // Nothing reads this queue. Only events of subscriptions are sent to it, and subscriptions end with the call.
         let (out, _) = mpsc::channel(1);
         let (methods, caller) = (self.methods.clone(), self.caller.clone());
-        let session = Arc::new(RpcSession::new(services, methods, caller, served, self.client, out));
+        let session = Arc::new(RpcSession::new(services, methods, caller, served, out));
         let request = Request { id: None, method: method.to_owned(), params: Params::Named(params) };
         let reply = match begin(&session, request, None).await {
             Ok(under_way) => under_way.await,

@@ -264,8 +264,7 @@ async fn perform(
         } else {
             pending.await
         };
-        let outcome = batch::settled(plan.ops(), outcome.map_err(Problem::from)?);
-        let outcome = outcome.map_err(|(op, problem)| plan.about(op, *problem))?;
+        let outcome = plan.settled(outcome.map_err(Problem::from)?)?;
         Ok(RpcReply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
     }))
 }

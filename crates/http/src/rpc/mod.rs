@@ -65,7 +65,6 @@ async fn open(
     let largest = services.limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
     let (out, outbox) = mpsc::channel(connection::OUT);
-    let client = stream.client().0;
-    let session = Arc::new(RpcSession::new(services, methods, caller, served, client, out));
+    let session = Arc::new(RpcSession::new(services, methods, caller, served, out));
     Ok(upgrade.on_upgrade(move |socket| connection::run(socket, session, outbox, open, outflow)))
 }

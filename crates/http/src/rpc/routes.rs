@@ -23,7 +23,6 @@ use crate::problem::Problem;
 use crate::reading::fields::{Encoding, Object, shown};
 use crate::routing::catalog::{Catalog, operations, query_parameters};
 use crate::transport::incoming::Charge;
-use crate::transport::streams::ClientAddress;
 
 /// The characters that are percent-encoded in a part of a path or a query.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -89,24 +88,11 @@ impl RouteMethods {
         key: Option<String>,
         charge: Option<Arc<Charge>>,
     ) -> Result<UnderWay, RpcError> {
-        let response = self.send(session, route, params, key, charge)?;
-        Ok(under_way(async move { reply(response.await).await }).await)
-    }
-
-    /// Sends a request to a route.
-    fn send(
-        &self,
-        session: &RpcSession,
-        route: &RouteMethod,
-        params: Object,
-        key: Option<String>,
-        charge: Option<Arc<Charge>>,
-    ) -> Result<impl Future<Output = Response> + Send + use<>, Problem> {
         let caller = &session.caller;
-        self.catalog.check_rights(caller.rights, &route.method, &route.path)?;
+        self.catalog.check_rights(caller.rights, &route.method, &route.path).map_err(Problem::from)?;
         if key.is_some() && !self.catalog.takes_key(&route.method, &route.path) {
             let problem = "is given, and this method changes nothing";
-            return Err(Problem::unusable("idempotency_key", problem));
+            return Err(Problem::unusable("idempotency_key", problem).into());
         }
         let mut request = route.request(params, &session.served.name)?;
         if let Some(key) = &key {
@@ -115,22 +101,23 @@ impl RouteMethods {
             request.headers_mut().insert(IDEMPOTENCY_KEY, value);
         }
         request.extensions_mut().insert(caller.clone());
-        request.extensions_mut().insert(ClientAddress(session.client));
         let (router, caller) = (self.router.clone(), caller.clone());
         let idempotency = session.services.idempotency.clone();
         let work = async move |request| {
             let Ok(response) = router.oneshot(request).await;
             response
         };
-        Ok(async move {
-            match key {
+        let replied = async move {
+            let response = match key {
                 None => work(request).await,
                 Some(key) => idempotency
                     .once(&caller, key, request, charge, work)
                     .await
                     .unwrap_or_else(|failure| Problem::from(failure).into_response()),
-            }
-        })
+            };
+            reply(response).await
+        };
+        Ok(under_way(replied).await)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The state of one connection: the requests under way, the subscriptions, and the queue to the client.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
@@ -70,8 +69,6 @@ pub(super) struct RpcSession {
     requests: Arc<Semaphore>,
     /// Limits waits and subscriptions.
     lasting: Arc<Semaphore>,
-    /// The address of the client.
-    pub(super) client: IpAddr,
     state: Mutex<SessionState>,
 }
 
@@ -136,23 +133,12 @@ impl RpcSession {
         routes: Arc<RouteMethods>,
         caller: Caller,
         served: Arc<Served>,
-        client: IpAddr,
         out: mpsc::Sender<Outgoing>,
     ) -> RpcSession {
         let [requests, lasting] = [MAX_REQUESTS, MAX_LASTING].map(|most| Arc::new(Semaphore::new(most)));
         let number = connection_number();
-        RpcSession {
-            number,
-            services,
-            routes,
-            caller,
-            served,
-            out,
-            requests,
-            lasting,
-            client,
-            state: Mutex::default(),
-        }
+        let state = Mutex::default();
+        RpcSession { number, services, routes, caller, served, out, requests, lasting, state }
     }
 
     /// Reserves room for this number of further requests.
@@ -173,7 +159,7 @@ impl RpcSession {
                  hold up to 64 expressions"
             ))
         })?;
-        Ok(LastingPlace { _own: own, _open: self.services.streams.open(self.client, kind)? })
+        Ok(LastingPlace { _own: own, _open: self.services.streams.open(self.caller.origin, kind)? })
     }
 
     /// Runs `work` until it ends or the connection does.

@@ -1,9 +1,9 @@
 //! The state of a connection, which its socket and its service update.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use memchr::memchr;
@@ -32,8 +32,8 @@ pub(crate) struct Activity {
     line_ended: AtomicBool,
     /// Whether the first bytes of the request show that its path is under `/v1`.
     under_v1: AtomicBool,
-    /// Why the rest of the request is not read, as a [`Fate`].
-    fate: AtomicU8,
+    /// The reply to a request whose rest is not read.
+    refusal: OnceLock<Refusal>,
     /// The memory that arriving data uses.
     account: Account,
     /// When the current request began, in milliseconds since `birth`.
@@ -77,19 +77,6 @@ pub(super) enum Phase {
     Upgraded,
 }
 
-/// Why the rest of a request is not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Fate {
-    None,
-    /// The head has grown beyond [`Limits::MAX_HEAD`].
-    Oversized,
-    TwoLengths,
-    LengthAndCoding,
-    ImpossibleLength,
-    OutOfMemory,
-}
-
 impl Activity {
     /// The activity of a new connection. `known` says whether its client counts as known before its first request.
     pub(crate) fn new(known: bool, account: Account) -> Activity {
@@ -101,7 +88,7 @@ impl Activity {
             line: AtomicU32::new(0),
             line_ended: AtomicBool::new(false),
             under_v1: AtomicBool::new(false),
-            fate: AtomicU8::new(Fate::None as u8),
+            refusal: OnceLock::new(),
             account,
             begun: AtomicU64::new(0),
             birth: Instant::now(),
@@ -169,48 +156,30 @@ impl Activity {
 
     /// The reply to a request whose rest is not read. `None` if there is no such request, or its reply has been made.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        if self.is_closing() {
-            return None;
+        if self.is_closing() { None } else { self.refusal.get().copied() }
+    }
+
+    /// The reply to a head that has grown beyond [`Limits::MAX_HEAD`]. If most of the head is its first line, the URL
+    /// is too long; otherwise the headers are.
+    fn oversized(&self) -> Refusal {
+        if self.line.load(Relaxed) as usize <= Limits::MAX_HEAD / 2 {
+            return Refusal::LONG_HEADERS;
         }
-        match self.fate() {
-            Fate::None => None,
-            Fate::TwoLengths => Some(Refusal::TWO_LENGTHS),
-            Fate::LengthAndCoding => Some(Refusal::LENGTH_AND_CODING),
-            Fate::ImpossibleLength => Some(Refusal::IMPOSSIBLE_LENGTH),
-            Fate::OutOfMemory => Some(Refusal::OUT_OF_MEMORY),
-            // If most of the head is its first line, the URL is too long; otherwise the headers are.
-            Fate::Oversized if (self.line.load(Relaxed) as usize) <= Limits::MAX_HEAD / 2 => {
-                Some(Refusal::LONG_HEADERS)
-            }
-            Fate::Oversized if self.is_under_v1() => Some(Refusal::LONG_TARGET),
-            Fate::Oversized => Some(Refusal::LONG_LINE),
-        }
+        if self.is_under_v1() { Refusal::LONG_TARGET } else { Refusal::LONG_LINE }
     }
 
     /// Whether the rest of the request is not read.
     pub(crate) fn is_cut_short(&self) -> bool {
-        self.fate() != Fate::None
+        self.refusal.get().is_some()
     }
 
-    fn fate(&self) -> Fate {
-        let fate = self.fate.load(Relaxed);
-        [
-            Fate::None,
-            Fate::Oversized,
-            Fate::TwoLengths,
-            Fate::LengthAndCoding,
-            Fate::ImpossibleLength,
-            Fate::OutOfMemory,
-        ][usize::from(fate)]
-    }
-
-    /// Stops reading the request. Returns the error for the reader.
+    /// Stops reading the request. If it was refused before, the first refusal counts. Returns the error for the reader.
     pub(super) fn refuse(
         &self,
-        fate: Fate,
+        refusal: Refusal,
         error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> io::Error {
-        self.fate.store(fate as u8, Relaxed);
+        self.refusal.get_or_init(|| refusal);
         io::Error::other(error)
     }
 
@@ -273,7 +242,7 @@ impl Activity {
         };
         if counts {
             let counted = self.account.add(bytes.len());
-            counted.map_err(|error| self.refuse(Fate::OutOfMemory, error))?;
+            counted.map_err(|error| self.refuse(Refusal::OUT_OF_MEMORY, error))?;
         }
         match phase {
             Phase::Idle if !bytes.is_empty() => {
@@ -290,7 +259,7 @@ impl Activity {
         }
         let before = add(&self.head, bytes.len());
         if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {
-            return Err(self.refuse(Fate::Oversized, "the head of a request is too large"));
+            return Err(self.refuse(self.oversized(), "the head of a request is too large"));
         }
         Ok(())
     }

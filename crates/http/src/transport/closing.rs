@@ -112,12 +112,16 @@ impl Refusal {
     pub(crate) const STOPPING: Refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, STOPPING);
     /// For a client that uses HTTP on a server that expects HTTPS.
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
+    /// For a head that gives `Content-Length` more than once. hyper accepts it several times with the same value.
     pub(crate) const TWO_LENGTHS: Refusal =
         Refusal::new(StatusCode::BAD_REQUEST, "a request has one Content-Length header at most");
+    /// For a head with `Content-Length` and `Transfer-Encoding` (RFC 9112, 6.1). hyper ignores the length.
     pub(crate) const LENGTH_AND_CODING: Refusal = Refusal::new(
         StatusCode::BAD_REQUEST,
         "the request has Content-Length and Transfer-Encoding; send one of them",
     );
+    /// For a `Content-Length`, or a size of a chunk, that is larger or has more digits than any body needs. hyper
+    /// itself answers 400 or 431 without a message, or accepts a length with many leading zeros.
     pub(crate) const IMPOSSIBLE_LENGTH: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "Content-Length, or the size of a chunk, is larger or has more digits than any body needs",

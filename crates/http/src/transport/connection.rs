@@ -19,12 +19,12 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
-use super::Stopping;
 use super::activity::Activity;
 use super::closing::{Refusal, last_reply, linger};
 use super::guard::{Guarded, Verdict, Watchdog};
 use super::incoming::{Account, Incoming};
 use super::tls::{ClientStream, HANDSHAKE, Tls};
+use super::{Stopping, or_never};
 use crate::limits::Limits;
 
 /// The size of hyper's buffer: the largest request head, plus what a client may have sent after it.
@@ -152,10 +152,10 @@ async fn serve<H: Handler>(
     let mut connection = std::pin::pin!(connection);
     let limits = &transport.limits;
     let mut watchdog = Watchdog::new(limits);
-    let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick(), watchdog.tick());
+    let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick, watchdog.tick);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // When to end the work for a client that has left.
-    let mut leave = None;
+    let mut leave: Option<Instant> = None;
     loop {
         tokio::select! {
             biased;
@@ -179,7 +179,7 @@ async fn serve<H: Handler>(
                 }
                 leave = watchdog.leave(activity, transport.deadline);
             }
-            () = until(leave) => {
+            () = or_never(leave.map(|leave| sleep_until(leave.into()))) => {
                 // Another request may have begun since.
                 leave = watchdog.leave(activity, transport.deadline);
                 if leave.is_some_and(|leave| leave <= Instant::now()) {
@@ -187,14 +187,6 @@ async fn serve<H: Handler>(
                 }
             }
         }
-    }
-}
-
-/// Waits until that time; `None` waits forever.
-async fn until(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time.into()).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -8,6 +8,7 @@ use axum::http::header::{HOST, ORIGIN, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, StatusCode, Uri, Version};
 use memchr::memchr;
 
+use super::closing::Refusal;
 use crate::failure::Failure;
 
 /// The name `Content-Length` with the colon, in lower case.
@@ -16,18 +17,6 @@ const LENGTH: &[u8] = b"content-length:";
 const CODING: &[u8] = b"transfer-encoding:";
 /// How many bytes of a line are examined. A valid length of a body or a chunk needs no more.
 const LOOKED_AT: usize = 64;
-
-/// Why a head is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// `Content-Length` is given more than once. hyper accepts it several times with the same value.
-    TwoLengths,
-    /// `Content-Length` and `Transfer-Encoding` are both given (RFC 9112, 6.1). hyper ignores the length.
-    LengthAndCoding,
-    /// `Content-Length` or the size of a chunk is larger, or has more digits, than any body needs. hyper itself
-    /// answers 400 or 431 without a message, or accepts a length with many leading zeros.
-    ImpossibleLength,
-}
 
 /// Finds the heads of requests among the bytes that arrive on one connection, and checks them.
 #[derive(Debug)]
@@ -70,7 +59,7 @@ impl Default for Framing {
 
 impl Framing {
     /// Examines the next bytes.
-    pub(crate) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
         while !bytes.is_empty() {
             bytes = match self.place {
                 FramingState::Unknown => return Ok(()),
@@ -93,7 +82,7 @@ impl Framing {
     }
 
     /// Examines one line, or the part of it that has arrived, and returns the remaining bytes.
-    fn next_line<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Fault> {
+    fn next_line<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Refusal> {
         let end = memchr(b'\n', bytes);
         let piece = &bytes[..end.unwrap_or(bytes.len())];
         if let (Some(_), 0) = (end, self.known) {
@@ -111,7 +100,7 @@ impl Framing {
     }
 
     /// Examines a complete line.
-    fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match &mut self.place {
             FramingState::Head { .. } => return self.head_line(line),
@@ -125,7 +114,7 @@ impl Framing {
         Ok(())
     }
 
-    fn head_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn head_line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let FramingState::Head { begun, length, chunked } = &mut self.place else { return Ok(()) };
         if line.is_empty() {
             self.place = match (*begun, *chunked, *length) {
@@ -140,22 +129,22 @@ impl Framing {
         let is = |name: &[u8]| line.len() >= name.len() && line[..name.len()].eq_ignore_ascii_case(name);
         if is(CODING) {
             if length.is_some() {
-                return Err(Fault::LengthAndCoding);
+                return Err(Refusal::LENGTH_AND_CODING);
             }
             *chunked = true;
         } else if is(LENGTH) {
             if *chunked {
-                return Err(Fault::LengthAndCoding);
+                return Err(Refusal::LENGTH_AND_CODING);
             }
             if length.is_some() {
-                return Err(Fault::TwoLengths);
+                return Err(Refusal::TWO_LENGTHS);
             }
             if line.len() >= LOOKED_AT {
-                return Err(Fault::ImpossibleLength);
+                return Err(Refusal::IMPOSSIBLE_LENGTH);
             }
             match number(&line[LENGTH.len()..]) {
                 Some(Ok(number)) => *length = Some(number),
-                Some(Err(fault)) => return Err(fault),
+                Some(Err(refusal)) => return Err(refusal),
                 // hyper refuses it.
                 None => self.place = FramingState::Unknown,
             }
@@ -171,10 +160,10 @@ fn skip(left: u64, bytes: &[u8]) -> (u64, &[u8]) {
 }
 
 /// The state after the line with the size of a chunk.
-fn after_size(line: &[u8]) -> Result<FramingState, Fault> {
+fn after_size(line: &[u8]) -> Result<FramingState, Refusal> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     if end >= LOOKED_AT {
-        return Err(Fault::ImpossibleLength);
+        return Err(Refusal::IMPOSSIBLE_LENGTH);
     }
     let size = str::from_utf8(&line[..end]).ok().and_then(|digits| u64::from_str_radix(digits, 16).ok());
     Ok(match size {
@@ -186,7 +175,7 @@ fn after_size(line: &[u8]) -> Result<FramingState, Fault> {
 }
 
 /// A length in decimal; `None` if the text is not a number.
-fn number(text: &[u8]) -> Option<Result<u64, Fault>> {
+fn number(text: &[u8]) -> Option<Result<u64, Refusal>> {
     let digits = text.trim_ascii();
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -195,7 +184,7 @@ fn number(text: &[u8]) -> Option<Result<u64, Fault>> {
         .iter()
         .try_fold(0_u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
     // The two largest numbers have a special meaning within hyper.
-    Some(number.filter(|number| *number < u64::MAX - 1).ok_or(Fault::ImpossibleLength))
+    Some(number.filter(|number| *number < u64::MAX - 1).ok_or(Refusal::IMPOSSIBLE_LENGTH))
 }
 
 /// Refuses a head that can be understood in two ways, or that no server may accept. The connection must then end.
@@ -257,7 +246,7 @@ mod tests {
     use super::*;
 
     /// The result of [`Framing`]. It must not depend on the pieces in which the bytes arrive.
-    fn found(text: &str) -> Result<(), Fault> {
+    fn found(text: &str) -> Result<(), Refusal> {
         let whole = Framing::default().pass(text.as_bytes());
         for size in [1, 2, 7, 64] {
             let mut framing = Framing::default();
@@ -277,7 +266,7 @@ mod tests {
         let post = post.replace("33", "35");
         assert_eq!(found(&post), Ok(()), "a body is not a head");
         for before in ["", plain, &post, &format!("{plain}{post}{plain}")] {
-            assert_eq!(found(&format!("{before}{two}")), Err(Fault::TwoLengths), "{before:?}");
+            assert_eq!(found(&format!("{before}{two}")), Err(Refusal::TWO_LENGTHS), "{before:?}");
         }
     }
 
@@ -286,7 +275,7 @@ mod tests {
         let with = |length: &str| found(&format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\n"));
         let zeros = format!("{}5", "0".repeat(70));
         for length in ["18446744073709551615", "18446744073709551614", "99999999999999999999999999", &zeros] {
-            assert_eq!(with(length), Err(Fault::ImpossibleLength), "{length}");
+            assert_eq!(with(length), Err(Refusal::IMPOSSIBLE_LENGTH), "{length}");
         }
         for length in ["9000000000000000000", "0", "1x", "", "-1", "00000000000000000005"] {
             assert_eq!(with(length), Ok(()), "{length}");
@@ -305,10 +294,10 @@ mod tests {
         {
             let chunked = format!("{head}{body}");
             assert_eq!(found(&chunked), Ok(()), "{body:?}");
-            assert_eq!(found(&format!("{chunked}{TWO}")), Err(Fault::TwoLengths), "{body:?}");
+            assert_eq!(found(&format!("{chunked}{TWO}")), Err(Refusal::TWO_LENGTHS), "{body:?}");
         }
         let zeros = format!("{head}{}5\r\nabcde\r\n0\r\n\r\n", "0".repeat(70));
-        assert_eq!(found(&zeros), Err(Fault::ImpossibleLength));
+        assert_eq!(found(&zeros), Err(Refusal::IMPOSSIBLE_LENGTH));
     }
 
     #[test]
@@ -320,7 +309,7 @@ mod tests {
             format!("{coding}content-length: x\r\n"),
         ] {
             let head = format!("POST / HTTP/1.1\r\n{lines}\r\n0\r\n\r\n");
-            assert_eq!(found(&head), Err(Fault::LengthAndCoding), "{lines}");
+            assert_eq!(found(&head), Err(Refusal::LENGTH_AND_CODING), "{lines}");
         }
         let (chunked, counted) = (
             format!("POST / HTTP/1.1\r\n{coding}\r\n0\r\n\r\n"),
@@ -332,6 +321,6 @@ mod tests {
     #[test]
     fn two_lengths_are_found_after_an_upgrade_that_was_not_made() {
         let before = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n";
-        assert_eq!(found(&format!("{before}{TWO}")), Err(Fault::TwoLengths));
+        assert_eq!(found(&format!("{before}{TWO}")), Err(Refusal::TWO_LENGTHS));
     }
 }

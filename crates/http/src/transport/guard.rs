@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::activity::{Activity, Fate, Outflow, Phase};
+use super::activity::{Activity, Outflow, Phase};
 use super::closing::Refusal;
-use super::framing::{Fault, Framing};
+use super::framing::Framing;
 use super::tls::ClientStream;
 use crate::limits::Limits;
 
@@ -42,7 +42,8 @@ const LATE_REPLY: Duration = Duration::from_millis(500);
 /// Checks a connection at each tick.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    tick: Duration,
+    /// Time between two ticks.
+    pub(crate) tick: Duration,
     /// [`Activity::changes`] at the last tick.
     changes: u32,
     /// Ticks without a change.
@@ -54,11 +55,6 @@ impl Watchdog {
         let shortest = limits.head.min(limits.idle).min(limits.stall);
         let tick = (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1));
         Watchdog { tick, changes: 0, quiet: 0 }
-    }
-
-    /// Time between two ticks.
-    pub(crate) fn tick(&self) -> Duration {
-        self.tick
     }
 
     /// Checks whether the connection's current activity has taken too long.
@@ -101,13 +97,7 @@ impl Guarded {
         if self.activity.phase() == Phase::Upgraded {
             return Ok(());
         }
-        self.framing.pass(bytes).map_err(|fault| match fault {
-            Fault::TwoLengths => self.activity.refuse(Fate::TwoLengths, "two lengths"),
-            Fault::LengthAndCoding => {
-                self.activity.refuse(Fate::LengthAndCoding, "a length and a transfer coding")
-            }
-            Fault::ImpossibleLength => self.activity.refuse(Fate::ImpossibleLength, "an impossible length"),
-        })
+        self.framing.pass(bytes).map_err(|refusal| self.activity.refuse(refusal, "the framing is refused"))
     }
 
     /// Checks whether the client has left, if the activity asks for it. A busy connection flushes many times, so the

@@ -9,6 +9,8 @@
 //! - `incoming`: reads bodies, and limits the memory for what arrives;
 //! - `streams`: limits how many streams are open.
 
+use std::future::pending;
+
 use tokio::sync::watch;
 
 pub(crate) mod activity;
@@ -20,6 +22,14 @@ pub(crate) mod incoming;
 pub(crate) mod listener;
 pub(crate) mod streams;
 pub(crate) mod tls;
+
+/// The output of `work`. Without work, this never returns.
+pub(crate) async fn or_never<T>(work: Option<impl Future<Output = T>>) -> T {
+    match work {
+        Some(work) => work.await,
+        None => pending().await,
+    }
+}
 
 /// The signal that the server stops. Endless replies and long waits then end.
 #[derive(Debug, Clone)]

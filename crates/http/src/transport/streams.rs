@@ -6,23 +6,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use axum::http::Extensions;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::failure::Failure;
 use crate::limits::Limits;
-
-/// The address that a request came from (for IPv6: its /64 network).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ClientAddress(pub(crate) IpAddr);
-
-impl ClientAddress {
-    /// The address in the extensions of a request. All requests without an address are counted together.
-    pub(crate) fn of(extensions: &Extensions) -> ClientAddress {
-        extensions.get().copied().unwrap_or(ClientAddress(IpAddr::from([0, 0, 0, 0])))
-    }
-}
 
 /// The kinds of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

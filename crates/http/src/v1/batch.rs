@@ -73,14 +73,7 @@ async fn batch(
     let symbols = selected.symbols().await;
     let context = Context { symbols: &symbols, encoding: request.encoding };
     let plan = Plan::new(request.ops, context)?;
-    let share = selected.operations.replies.share_all(plan.ops())?;
-    let outcome = perform_plan(&selected, &plan).await?;
-    let nothing_done = !outcome.has_changed(plan.ops());
-    let mut response = share.json(&plan.done(outcome));
-    if nothing_done {
-        response.extensions_mut().insert(NothingDone);
-    }
-    Ok(response)
+    perform_plan(&selected, &plan, Ok).await
 }
 
 /// The operations into which a caller's operations are translated.
@@ -210,17 +203,25 @@ impl Plan {
         &self.ops
     }
 
+    /// The outcome of the operations for the emulator. If nothing was done because one of them uses memory that does
+    /// not exist or cannot be written, returns the problem.
+    pub(crate) fn settled(&self, outcome: Outcome) -> Result<Outcome, Problem> {
+        match outcome.refused_access(&self.ops) {
+            Some((op, error)) => Err(self.about(op, refused("address", error))),
+            None => Ok(outcome),
+        }
+    }
+
     /// Adds a place to a problem with operation `op` of [`Plan::ops`]: the place of the caller's operation from which
-    /// `op` was made. If `op` is `None`, or the caller sent one operation and not a list, the problem stays as it is.
-    pub(crate) fn about(&self, op: Option<usize>, problem: Problem) -> Problem {
-        let Some(mut left) = op else { return problem };
+    /// `op` was made. If the caller sent one operation and not a list, the problem stays as it is.
+    fn about(&self, mut op: usize, problem: Problem) -> Problem {
         if self.alone {
             return problem;
         }
         for (index, form) in self.forms.iter().enumerate() {
-            match left.checked_sub(form.count()) {
+            match op.checked_sub(form.count()) {
                 None => return self.of_op(index, problem),
-                Some(rest) => left = rest,
+                Some(rest) => op = rest,
             }
         }
         problem
@@ -272,18 +273,6 @@ impl Plan {
     }
 }
 
-/// A problem, and the index of the operation that caused it, if there is one.
-pub(crate) type OpProblem = (Option<usize>, Box<Problem>);
-
-/// The outcome of these operations. If nothing was done because an operation uses memory that does not exist or cannot
-/// be written, returns the problem.
-pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, OpProblem> {
-    match outcome.refused_access(ops) {
-        Some((index, error)) => Err((Some(index), Box::new(refused("address", error)))),
-        None => Ok(outcome),
-    }
-}
-
 /// Converts the refusal of an access to memory to a problem. `place` is the parameter, or the place in the body, that
 /// names the memory.
 pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
@@ -293,19 +282,23 @@ pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
     }
 }
 
-/// Performs a caller's operations. If the memory that one of them uses is refused, returns the problem.
-pub(crate) async fn perform_plan(selected: &SelectedEmulator, plan: &Plan) -> Result<Outcome, Problem> {
-    let deadline = Instant::now() + selected.operations.deadline + control::time_of(plan.ops());
-    let batch = selected.keyed(plan.ops().to_vec());
-    let outcome = perform(selected, batch, deadline).await;
-    outcome.map_err(|(op, problem)| plan.about(op, *problem))
-}
-
-/// Performs a batch. If it is refused because of the memory that an operation uses, returns the problem.
-async fn perform(selected: &SelectedEmulator, batch: Batch, deadline: Instant) -> Result<Outcome, OpProblem> {
-    let ops = batch.ops.clone();
-    let outcome = selected.operations.perform_until(selected, batch, deadline).await;
-    settled(&ops, outcome.map_err(|error| (None, Box::new(error.into())))?)
+/// Performs a caller's operations. `reply` makes the reply from their outcome.
+pub(super) async fn perform_plan<R: Serialize>(
+    selected: &SelectedEmulator,
+    plan: &Plan,
+    reply: impl FnOnce(Done) -> Result<R, Problem>,
+) -> Result<Response, Problem> {
+    let operations = &selected.operations;
+    let share = operations.replies.share_all(plan.ops())?;
+    let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
+    let outcome = operations.perform_until(selected, selected.keyed(plan.ops().to_vec()), deadline).await?;
+    let outcome = plan.settled(outcome)?;
+    let nothing_done = !outcome.has_changed(plan.ops());
+    let mut response = share.json(&reply(plan.done(outcome))?);
+    if nothing_done {
+        response.extensions_mut().insert(NothingDone);
+    }
+    Ok(response)
 }
 
 /// Performs a batch within the server's deadline. If it is refused because of the memory that an operation uses,
@@ -314,6 +307,11 @@ pub(super) async fn perform_one(
     selected: &SelectedEmulator,
     batch: impl Into<Batch>,
 ) -> Result<Outcome, Problem> {
-    let deadline = Instant::now() + selected.operations.deadline;
-    perform(selected, batch.into(), deadline).await.map_err(|(_, problem)| *problem)
+    let batch = batch.into();
+    let ops = batch.ops.clone();
+    let outcome = selected.perform(batch).await?;
+    match outcome.refused_access(&ops) {
+        Some((_, error)) => Err(refused("address", error)),
+        None => Ok(outcome),
+    }
 }

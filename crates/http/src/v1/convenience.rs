@@ -296,7 +296,7 @@ fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
         frames: Option<Whole<1, { u32::MAX }>>,
     }
     let TapArguments { keys, frames } = reading::object(object)?;
-    Ok(play(Timeline::press(keys.0, frames.map_or(1, Whole::get))?, false, ops))
+    Ok(play(Timeline::press(keys.0, frames)?, false, ops))
 }
 
 fn input(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {

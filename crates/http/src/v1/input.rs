@@ -130,7 +130,7 @@ async fn tap(
     Query(wait): Query<Wait>,
     Payload(tap): Payload<Tap>,
 ) -> Result<Json<Played>, Problem> {
-    begin(&selected, wait, Timeline::press(tap.keys.0, tap.frames.map_or(1, Whole::get))?, false).await
+    begin(&selected, wait, Timeline::press(tap.keys.0, tap.frames)?, false).await
 }
 
 /// Keys to hold together.

@@ -136,22 +136,15 @@ async fn read(
     if matches!(address, Address::Computed(_)) {
         bytes.drain(..size_of::<u32>());
     }
-    Ok(match wanted.format {
+    let (data, text) = match wanted.format {
         BytesFormat::Raw => {
             let reply = share.bytes("application/octet-stream", bytes);
-            ([(FRAME, frame.to_string())], reply).into_response()
+            return Ok(([(FRAME, frame.to_string())], reply).into_response());
         }
-        BytesFormat::Json => {
-            let data = Some(wanted.encoding.text(&bytes));
-            let content = MemoryContent { frame, address: known, kind: None, value: None, data, text: None };
-            share.json(&content)
-        }
-        BytesFormat::Text => {
-            let text = Some(symbols.decode_text(&bytes));
-            let content = MemoryContent { frame, address: known, kind: None, value: None, data: None, text };
-            share.json(&content)
-        }
-    })
+        BytesFormat::Json => (Some(wanted.encoding.text(&bytes)), None),
+        BytesFormat::Text => (None, Some(symbols.decode_text(&bytes))),
+    };
+    Ok(share.json(&MemoryContent { frame, address: known, kind: None, value: None, data, text }))
 }
 
 /// The address that was read. The result of [`Op::ReadAt`] begins with it.

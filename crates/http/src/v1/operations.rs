@@ -1,6 +1,6 @@
 //! Operations and results as JSON. This uses the table of operations, so a new row in the table needs no change here.
 
-use framewire_protocol::op::{ArgInfo, ArgKind, OPS, ResultKind};
+use framewire_protocol::op::{ArgInfo, ArgKind, OPS};
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{Effect, Op, OpInfo, Value};
 use serde_json::{Value as Json, json};
@@ -79,14 +79,7 @@ impl From<&'static OpInfo> for Operation {
                 Effect::Change => "change",
             },
             args: info.args.iter().map(arg).collect(),
-            result: match info.result {
-                ResultKind::None => "none",
-                ResultKind::Bool => "bool",
-                ResultKind::Int => "int",
-                ResultKind::Text => "text",
-                ResultKind::Bytes => "bytes",
-                ResultKind::Names => "names",
-            },
+            result: info.result.name(),
         }
     }
 }

@@ -9,7 +9,6 @@ use framewire_protocol::{Op, Value};
 use framewire_states::Name;
 
 use super::control::{AtFrame, not_taken};
-use crate::operations::Operations;
 use crate::routing::prelude::*;
 use crate::storage::{Uploads, blocking};
 use crate::transport::incoming::BodyReader;
@@ -45,7 +44,6 @@ struct UploadQuery {
     responses((status = 200, description = "The game is running.", body = AtFrame)))]
 async fn upload(
     State(bodies): State<Arc<BodyReader>>,
-    State(operations): State<Arc<Operations>>,
     State(uploads): State<Storage<Uploads>>,
     selected: SelectedEmulator,
     Query(UploadQuery { name, replace }): Query<UploadQuery>,
@@ -53,15 +51,12 @@ async fn upload(
 ) -> Result<Json<AtFrame>, Problem> {
     let name = checked(&name)?;
     selected.may_name_files()?;
-    let folder = match &operations.files {
-        Some(files) => files.uploads(),
-        None => uploads.get()?.folder.clone(),
-    };
+    let uploads = uploads.get()?;
     let rom = bodies.read_within(body, LARGEST).await?;
     if rom.is_empty() {
         return Err(Problem::bad_request("the body is empty; send the bytes of the ROM"));
     }
-    let path = folder.join(name.as_str());
+    let path = uploads.folder.join(name.as_str());
     let text = path.to_str().map(str::to_owned).ok_or_else(|| {
         Problem::unsupported(
             "the folder for uploads has a name that is not UTF-8; choose another with --data DIR",

@@ -1,8 +1,6 @@
 //! Runs: requests that perform operations, run frames until a condition holds, and then perform more operations at
 //! exactly that frame.
 
-use std::borrow::Cow;
-
 use framewire_expression::Code;
 use framewire_protocol::run::{
     self, EndReason, MAX_CONDITIONS, MAX_EXPRESSIONS, MAX_RUN_FRAMES, RunStep as Step, RunSteps, StepEnd,
@@ -14,11 +12,10 @@ use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use super::batch::{self, OpResult, Plan};
+use super::batch::{Done, OpResult, Plan, perform_plan};
 use super::convenience::Form;
 use super::schemas::BatchOp;
 use super::timeline::{Input, KeySet, Press, Timeline};
-use crate::idempotency::NothingDone;
 use crate::reading::fields::{Context, Encoding, Object, name_problem, shown};
 use crate::reading::{self, Whole};
 use crate::routing::prelude::*;
@@ -119,11 +116,7 @@ impl PartialSchema for Conditions {
     }
 }
 
-impl ToSchema for Conditions {
-    fn name() -> Cow<'static, str> {
-        "Conditions".into()
-    }
-}
+impl ToSchema for Conditions {}
 
 /// Named expressions.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -167,11 +160,7 @@ impl PartialSchema for Expressions {
     }
 }
 
-impl ToSchema for Expressions {
-    fn name() -> Cow<'static, str> {
-        "Expressions".into()
-    }
-}
+impl ToSchema for Expressions {}
 
 /// Compiles an expression. `place` is the expression's place in the body, for problems.
 fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
@@ -210,7 +199,9 @@ impl RunStep {
                 (run::holding(*keys, frames), frames)
             }
             (None, sequence, presses) if sequence.is_some() != presses.is_some() => {
-                let timeline = Timeline::try_from(Input::presses_of(sequence.clone(), presses.clone()))?;
+                let (sequence, presses) = (sequence.clone(), presses.clone());
+                let input = Input { sequence, presses, ..Input::default() };
+                let timeline = Timeline::try_from(input)?;
                 let frames = given.unwrap_or_else(|| timeline.frames().max(usual.unwrap_or_default()));
                 (timeline.into_steps(), frames)
             }
@@ -419,19 +410,12 @@ async fn run(
         plan.add_made(form, op);
     }
     drop(symbols);
-    let share = selected.operations.replies.share_all(plan.ops())?;
-    let outcome = batch::perform_plan(&selected, &plan).await?;
-    let nothing_done = !outcome.has_changed(plan.ops());
-    let mut response = share.json(&done(plan.done(outcome), before, after)?);
-    if nothing_done {
-        response.extensions_mut().insert(NothingDone);
-    }
-    Ok(response)
+    perform_plan(&selected, &plan, |results| done(results, before, after)).await
 }
 
 /// Makes the reply from the results in `done`: those of `before` operations, of the run, of `after` operations, and of
 /// the expressions in `values`.
-fn done(done: batch::Done, before: usize, after: usize) -> Result<RunDone, Problem> {
+fn done(done: Done, before: usize, after: usize) -> Result<RunDone, Problem> {
     let mut results = done.results.into_iter();
     let ops: Vec<OpResult> = results.by_ref().take(before).collect();
     let ran = match results.next() {

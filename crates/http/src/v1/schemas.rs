@@ -36,10 +36,6 @@ impl PartialSchema for BatchOp {
 }
 
 impl ToSchema for BatchOp {
-    fn name() -> Cow<'static, str> {
-        "BatchOp".into()
-    }
-
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         let all = operations().map(|(name, object)| (component_name(name), Schema::Object(object).into()));
         schemas.extend(all);

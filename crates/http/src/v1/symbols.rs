@@ -79,16 +79,16 @@ impl Variable {
         let field = |field: &StructureField| VariableField {
             name: field.name.clone(),
             offset: field.offset,
-            kind: field.type_name().to_owned(),
-            count: field.count(),
+            kind: field.kind.name.clone(),
+            count: field.kind.count(),
             doc: field.doc.clone(),
         };
         Variable {
             name: name.to_owned(),
             address: described.address,
             pointer: described.pointer.clone(),
-            kind: described.type_name().to_owned(),
-            count: described.count(),
+            kind: described.kind.name.clone(),
+            count: described.kind.count(),
             size: described.size,
             doc: described.doc.clone(),
             fields: described.fields.iter().map(field).collect(),

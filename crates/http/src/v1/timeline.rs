@@ -41,23 +41,16 @@ pub(crate) struct Input {
     /// Presses one after the other, such as `A:2 .:10 Up+B:30`: keys joined by `+`, or `.` for no key; then a colon and
     /// the number of frames, which is 1 if left out.
     #[schema(example = "A:2 .:10 Up+B:30")]
-    sequence: Option<String>,
+    pub(super) sequence: Option<String>,
     /// Presses in any order, which may overlap.
     #[schema(max_items = 32768)]
-    presses: Option<Vec<Press>>,
+    pub(super) presses: Option<Vec<Press>>,
     /// The keys that are held from each frame on. The last step must release all keys.
     #[schema(max_items = 65536)]
-    steps: Option<Vec<Step>>,
+    pub(super) steps: Option<Vec<Step>>,
     /// Whether the timeline begins after all timelines that play or wait, instead of with the next frame.
     #[serde(default)]
     pub(super) append: bool,
-}
-
-impl Input {
-    /// An input with a sequence or with presses.
-    pub(super) fn presses_of(sequence: Option<String>, presses: Option<Vec<Press>>) -> Input {
-        Input { sequence, presses, ..Input::default() }
-    }
 }
 
 /// A press.
@@ -151,14 +144,12 @@ pub(crate) fn unplayed(error: OpError) -> Problem {
 }
 
 impl Timeline {
-    /// A timeline that holds these keys for this number of frames, from the next frame on.
-    pub(crate) fn press(keys: Keys, frames: u32) -> Result<Timeline, Problem> {
+    /// A timeline that holds these keys for this number of frames (default: 1), from the next frame on.
+    pub(crate) fn press(keys: Keys, frames: Option<Whole<1, { u32::MAX }>>) -> Result<Timeline, Problem> {
         if keys == Keys::default() {
             return Err(Problem::parameter("keys", "is empty", fields::KEYS));
         }
-        if frames == 0 {
-            return Err(Problem::parameter("frames", "is 0", "a number from 1 to 4294967295"));
-        }
+        let frames = frames.map_or(1, Whole::get);
         let steps = vec![KeyStep { offset: 0, keys: keys.mask() }, KeyStep { offset: frames, keys: 0 }];
         Timeline(steps).checked("keys")
     }

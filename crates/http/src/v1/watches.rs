@@ -8,7 +8,8 @@ use axum::Extension;
 use axum::http::HeaderMap;
 use axum::http::header::LOCATION;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::stream::unfold;
+use futures_util::StreamExt;
+use futures_util::stream::{iter, unfold};
 
 use crate::access::caller::Owner;
 use crate::failure::STOPPING;
@@ -201,7 +202,8 @@ async fn events(
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Result<Response, Problem> {
     let open = stream.open()?;
-    let reader = feeds.read(&selected, Definition::of_events(), last_id(&headers)).await?;
+    let definition = Definition { events: true, ..Definition::default() };
+    let reader = feeds.read(&selected, definition, last_id(&headers)).await?;
     Ok(stream_of(stopping, reader, open, &outflow))
 }
 
@@ -217,15 +219,10 @@ fn stream_of(stopping: Stopping, reader: Reader, open: OpenStream, outflow: &Out
         stopping: Stopping,
         reader: Reader,
         _open: OpenStream,
-        begun: bool,
         over: bool,
     }
-    let state = SseState { stopping, reader, _open: open, begun: false, over: false };
+    let state = SseState { stopping, reader, _open: open, over: false };
     let events = unfold(state, |mut state| async move {
-        if !state.begun {
-            state.begun = true;
-            return Some((Ok::<_, Infallible>(Event::default().retry(RETRY).comment("framewire")), state));
-        }
         if state.over {
             return None;
         }
@@ -235,9 +232,10 @@ fn stream_of(stopping: Stopping, reader: Reader, open: OpenStream, outflow: &Out
         };
         state.over = next.name == "end";
         let event = Event::default().id(&next.id).event(next.name).data(&next.data);
-        Some((Ok(event), state))
+        Some((Ok::<_, Infallible>(event), state))
     });
-    let response = Sse::new(events).keep_alive(KeepAlive::new().interval(SILENCE));
+    let first = Event::default().retry(RETRY).comment("framewire");
+    let response = Sse::new(iter([Ok(first)]).chain(events)).keep_alive(KeepAlive::new().interval(SILENCE));
     // Otherwise, nginx would hold events back until its buffer is full.
     ([("x-accel-buffering", "no")], response).into_response()
 }

@@ -81,6 +81,10 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
     assert_eq!(reply.status, 200);
     assert_eq!(reply.header("access-control-allow-origin"), Some("http://tool.example"));
     assert_eq!(reply.header("vary"), Some("origin"));
+    let compressed = ask(&server, "GET /docs", &format!("{page}accept-encoding: gzip\r\n"));
+    let vary = compressed.headers.iter().filter(|(name, _)| name == "vary");
+    let vary: Vec<&str> = vary.map(|(_, value)| value.as_str()).collect();
+    assert_eq!(vary, ["Accept-Encoding", "origin"], "a cache must keep one reply for each encoding and page");
     let preflight = format!("{page}access-control-request-method: POST\r\n");
     let reply = ask(&server, "OPTIONS /core/step", &preflight);
     assert_eq!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use framewire_http::{Token, Tokens};
 use serde_json::json;
 
-use super::support::{Reply, Server, is_closed, wait_for};
+use super::support::{KEY, Reply, Server, is_closed, wait_for};
 use super::v1::live::client::Rpc;
 
 const MIB: usize = 1024 * 1024;
@@ -148,14 +148,8 @@ const PING: [u8; 10] = [0x89, 0x80 | 4, 0, 0, 0, 0, b'p', b'i', b'n', b'g'];
 /// Opens a WebSocket, and sends about this many bytes of a message that does not end, in fragments with `between` after
 /// each.
 fn unfinished(server: &Server, bytes: usize, between: &[u8]) -> TcpStream {
-    let mut stream = server.connect();
-    write!(
-        stream,
-        "GET /v1/ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
-         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    )
-    .unwrap();
-    assert_eq!(Reply::read(&mut stream).status, 101);
+    let (mut stream, reply) = server.upgrade("/v1/ws", KEY);
+    assert_eq!(reply.status, 101);
     const FRAGMENT: usize = 60_000;
     for number in 0..bytes / FRAGMENT {
         let opcode = if number == 0 { 1 } else { 0 };

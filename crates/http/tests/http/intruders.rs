@@ -401,6 +401,7 @@ fn after_ten_wrong_tokens_further_guesses_must_wait_but_the_right_token_is_accep
     };
     let replies: Vec<Reply> = (0..12).map(|guess| ask(&format!("{guess:032}"))).collect();
     assert!(replies.iter().all(|reply| reply.status == 401), "{replies:?}");
+    assert!(replies.iter().all(|reply| reply.header("www-authenticate").is_some()), "{replies:?}");
     let waits = |reply: &Reply| reply.header("retry-after").map(|wait| wait.parse::<u32>().unwrap() > 0);
     let must_wait: Vec<_> = replies.iter().map(waits).collect();
     assert_eq!(must_wait, [[None; 10].as_slice(), &[Some(true); 2]].concat());

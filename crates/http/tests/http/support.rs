@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Rom};
 use framewire_emulator::history::HISTORY;
-use framewire_emulator::{Clock, Embedded, Emulator};
+use framewire_emulator::{Embedded, Emulator};
 use framewire_http::{App, Emulators, Served};
 use framewire_libmgba::Level;
 use framewire_symbols::SymbolFiles;
@@ -19,6 +19,9 @@ use tokio::sync::oneshot;
 
 /// How long a test waits for something before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A `Sec-WebSocket-Key`.
+pub const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
 /// The path of a file or folder of the repository.
 pub fn repository(path: &str) -> PathBuf {
@@ -136,6 +139,19 @@ impl Server {
         stream
     }
 
+    /// Sends a request that opens a WebSocket, with this `Sec-WebSocket-Key`, and reads the reply.
+    pub fn upgrade(&self, target: &str, key: &str) -> (TcpStream, Reply) {
+        let mut stream = self.connect();
+        write!(
+            stream,
+            "GET {target} HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
+             sec-websocket-version: 13\r\nsec-websocket-key: {key}\r\n\r\n"
+        )
+        .unwrap();
+        let reply = Reply::read(&mut stream);
+        (stream, reply)
+    }
+
     pub fn request(&self, method: &str, target: &str, body: &[u8]) -> Reply {
         self.request_with(method, target, "", body)
     }
@@ -208,8 +224,7 @@ pub fn game_boy(folder: &TempDir) -> PathBuf {
 pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(super::console::collect as fn(Level, &str)) };
-    let (speed, clock, mods) = (Speed::Times(1.0), Clock::Wall, Mods::default());
-    Embedded::start(Config { rom, speed, paused, clock, scripts, history: HISTORY, mods, console }).unwrap()
+    Embedded::start(Config { paused, scripts, history: HISTORY, console, ..Config::new(rom) }).unwrap()
 }
 
 /// The reply to a request.

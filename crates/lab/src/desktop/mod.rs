@@ -127,10 +127,10 @@ impl Desktop {
     pub fn press(&self, chord: &[Key]) -> Result<()> {
         let strokes = chord.iter().map(|&key| self.keyboard.stroke(key)).collect::<Result<Vec<_>>>()?;
         for stroke in &strokes {
-            self.key(KEY_PRESS_EVENT, stroke.code)?;
+            self.fake(KEY_PRESS_EVENT, stroke.code, 0, 0)?;
         }
         for stroke in strokes.iter().rev() {
-            self.key(KEY_RELEASE_EVENT, stroke.code)?;
+            self.fake(KEY_RELEASE_EVENT, stroke.code, 0, 0)?;
         }
         self.settle()
     }
@@ -141,7 +141,7 @@ impl Desktop {
     ///
     /// Those of [`Desktop::press`].
     pub fn hold(&self, key: Key) -> Result<()> {
-        self.key(KEY_PRESS_EVENT, self.keyboard.stroke(key)?.code)
+        self.fake(KEY_PRESS_EVENT, self.keyboard.stroke(key)?.code, 0, 0)
     }
 
     /// Releases a key.
@@ -150,7 +150,7 @@ impl Desktop {
     ///
     /// Those of [`Desktop::press`].
     pub fn release(&self, key: Key) -> Result<()> {
-        self.key(KEY_RELEASE_EVENT, self.keyboard.stroke(key)?.code)
+        self.fake(KEY_RELEASE_EVENT, self.keyboard.stroke(key)?.code, 0, 0)
     }
 
     /// Types ASCII text into the window that has the keyboard focus.
@@ -211,10 +211,6 @@ impl Desktop {
     /// [`Error::X11`] if the server is gone or the window reaches beyond the display.
     pub fn picture_of(&self, window: &Window) -> Result<Picture> {
         Picture::take(&self.connection, self.root, window.x, window.y, window.width, window.height)
-    }
-
-    fn key(&self, kind: u8, code: u8) -> Result<()> {
-        self.fake(kind, code, 0, 0)
     }
 
     /// Sends an event as if it came from the hardware.

@@ -36,18 +36,6 @@ impl Picture {
         Ok(Self { width, height, rgb })
     }
 
-    /// The red, green and blue values of a pixel. (0, 0) is the top left corner.
-    ///
-    /// # Panics
-    ///
-    /// If the pixel is outside the picture.
-    #[must_use]
-    pub fn pixel(&self, x: u16, y: u16) -> [u8; 3] {
-        assert!(x < self.width && y < self.height, "{x},{y} is outside {}x{}", self.width, self.height);
-        let at = (usize::from(y) * usize::from(self.width) + usize::from(x)) * 3;
-        [self.rgb[at], self.rgb[at + 1], self.rgb[at + 2]]
-    }
-
     /// Writes the picture as a PNG file. Creates the folder if necessary.
     ///
     /// # Errors

@@ -3,13 +3,12 @@
 //!
 //! - [`sequential`], [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and [`stampede`];
 //! - [`sample`]: the result of a run; [`judge`]: compares results with their bounds;
-//! - [`soak`]: the long run; [`processes`]: memory and file descriptors of a process;
+//! - [`soak`]: the long run;
 //! - [`record`]: the files of results; [`page`]: the results as Markdown.
 
 mod bare;
 mod judge;
 pub mod page;
-mod processes;
 pub mod record;
 mod sample;
 mod sequential;
@@ -21,12 +20,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use framewire_lab::{Framewire, paths};
-use framewire_loadtest::{Stop, Strategy};
+use framewire_loadtest::Stop;
 use tempfile::TempDir;
 
-use crate::bench::{Bench, Load};
+use crate::bench::Bench;
 use crate::frames::{self, FrameMeter};
-use crate::setup::{Place, Script, Setup};
+use crate::setup::{self, Place, Script, Setup};
 use crate::stampede;
 use judge::{ALL_CORRECT, Bound, FULL_SPEED, Metric, at_least, below};
 use record::{Figure, Figures, Provenance};
@@ -39,9 +38,9 @@ pub struct Extent {
     run: Duration,
     /// The length of such a run of the alternative script.
     alternative: Duration,
-    /// The length of the runs that are repeated.
+    /// The length of a run on the lines that are measured several times. The line `unlimited` uses half of it.
     short: Duration,
-    /// How many times those are repeated.
+    /// How many runs such a line has. The line `unlimited` has one run less than twice as many.
     repeats: usize,
 }
 
@@ -201,15 +200,12 @@ fn echo(rate: u32, payload: &'static str, extent: Extent) -> anyhow::Result<Runs
                 let target = vec![format!("marker://{}", setup.address()), "--raw".to_owned()];
                 bench(&setup, target, rate, payload, extent.alternative)
             }
-            Script::Ours => bridged(&setup, rate, payload, extent.run),
+            Script::Ours => {
+                let bridge = setup::bridge(setup.address())?;
+                bench(&setup, vec![format!("{}/mgbaendpoint", bridge.url())], rate, payload, extent.run)
+            }
         }
     })
-}
-
-/// Starts a bridge to the script of `setup`, and measures a load on the bridge's echo route.
-fn bridged(setup: &Setup, rate: u32, payload: &str, length: Duration) -> anyhow::Result<Sample> {
-    let bridge = setup.bridge()?;
-    bench(setup, vec![format!("{}/mgbaendpoint", bridge.url())], rate, payload, length)
 }
 
 /// Measures a run of `framewire bench` on a pool of connections, and the frame rate of `setup` during that run.
@@ -220,18 +216,8 @@ fn bench(
     payload: &str,
     length: Duration,
 ) -> anyhow::Result<Sample> {
-    let bench = Bench {
-        target,
-        strategy: Some(Strategy::Pool),
-        load: Load::Rate(rate),
-        payload: payload.to_owned(),
-        length,
-        // `FrameMeter` counts the frames instead.
-        counter: "none".to_owned(),
-        options: Vec::new(),
-        runs: 1,
-    };
-    let meter = setup.frame_meter();
+    let bench = Bench::pool(target, rate, payload, length);
+    let meter = FrameMeter::start(setup.frames());
     let report = bench.run(&Stop::default())?;
     let row = report.and_then(|report| report.rows.into_iter().next());
     let row = row.context("framewire bench gave no row")?;

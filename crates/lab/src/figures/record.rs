@@ -71,7 +71,7 @@ impl Provenance {
             started: format::time(SystemTime::now()),
             machine: Machine::here(),
             mgba: programs::mgba(),
-            libmgba: framewire_libmgba::version().to_string(),
+            libmgba: framewire_libmgba::version(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use framewire_loadtest::Row;
 use framewire_loadtest::record::Latencies;
+use framewire_loadtest::row::{Row, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
@@ -69,13 +69,12 @@ impl Sample {
             }
         }
         sample.correct = latencies.count();
-        sample.latency = Latency::of(&latencies);
+        sample.latency = Latency::of(&Summary::of(&latencies, 0));
         sample
     }
 
     /// The sample of a row of `framewire bench`.
     pub fn of_row(row: &Row, bench: &Bench) -> Sample {
-        let latency = &row.intended;
         let command = bench.command().into_iter().map(|word| without_port(&word)).collect::<Vec<_>>();
         Sample {
             seconds: row.seconds,
@@ -84,12 +83,7 @@ impl Sample {
             correct: row.correct,
             failures: row.failures.clone(),
             rate: Some(row.achieved),
-            latency: (latency.count > 0).then_some(Latency {
-                mean: latency.mean,
-                p50: latency.p50,
-                p99: latency.p99,
-                max: latency.max,
-            }),
+            latency: Latency::of(&row.intended),
             ..Sample::of(&format!("framewire {}", command.join(" ")))
         }
     }
@@ -97,13 +91,9 @@ impl Sample {
 
 impl Latency {
     /// The statistics of latencies, if there are any.
-    pub fn of(latencies: &Latencies) -> Option<Latency> {
-        (latencies.count() > 0).then(|| Latency {
-            mean: latencies.mean(),
-            p50: latencies.percentile(50.0),
-            p99: latencies.percentile(99.0),
-            max: latencies.max(),
-        })
+    pub fn of(summary: &Summary) -> Option<Latency> {
+        let Summary { count, mean, p50, p99, max, .. } = *summary;
+        (count > 0).then_some(Latency { mean, p50, p99, max })
     }
 }
 

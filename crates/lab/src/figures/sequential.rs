@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use framewire_loadtest::record::Latencies;
+use framewire_loadtest::row::Summary;
 
 use super::sample::{Latency, Sample};
+use crate::frames::FrameMeter;
 use crate::setup::Setup;
 
 /// The longest wait for a reply.
@@ -18,7 +20,7 @@ pub fn run(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
     let prefix = setup.script().echo_prefix();
     let mut client = setup.client(PATIENCE)?;
     let mut latencies = Latencies::default();
-    let meter = setup.frame_meter();
+    let meter = FrameMeter::start(setup.frames());
     let start = Instant::now();
     while start.elapsed() < length {
         latencies.record(client.echo(prefix)?);
@@ -30,7 +32,7 @@ pub fn run(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
         requests: answered,
         correct: answered,
         rate: Some(answered as f64 / seconds),
-        latency: Latency::of(&latencies),
+        latency: Latency::of(&Summary::of(&latencies, 0)),
         frames: meter.stop(),
         ..Sample::of("a blocking TCP client, a new UUID each, the next after the reply to the last")
     })

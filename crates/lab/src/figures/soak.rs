@@ -5,14 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
 use super::bench;
 use super::judge::{ALL_CORRECT, FULL_SPEED};
-use super::processes::{descriptors, resident};
 use super::record::Provenance;
 use super::sample::Sample;
-use crate::setup::{Place, Script, Setup};
+use crate::setup::{self, Place, Script, Setup};
 
 /// The sizes of the messages, in bytes.
 const SIZES: &str = "1..5000";
@@ -75,7 +75,7 @@ pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     }
     let about = Provenance::new();
     let setup = Setup::settled(Place::Window, Script::Ours)?;
-    let bridge = setup.bridge()?;
+    let bridge = setup::bridge(setup.address())?;
     let pids = [bridge.pid(), setup.pid()];
     let (stop, stopped) = mpsc::channel::<()>();
     let memory = thread::spawn(move || {
@@ -122,9 +122,34 @@ fn minutes(samples: &[(Duration, u64)]) -> Vec<f64> {
     sums.iter().map(|(sum, count)| sum / f64::max(*count, 1.0)).collect()
 }
 
+/// The resident memory of a process in bytes; `None` if the process is gone.
+fn resident(pid: u32) -> Option<u64> {
+    Some(1024 * process(pid)?.status().ok()?.vmrss?)
+}
+
+/// The number of open file descriptors of a process; `None` if the process is gone.
+fn descriptors(pid: u32) -> Option<usize> {
+    process(pid)?.fd_count().ok()
+}
+
+fn process(pid: u32) -> Option<Process> {
+    Process::new(pid.try_into().ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_process_has_memory_and_descriptors() {
+        let pid = std::process::id();
+        let before = resident(pid).unwrap();
+        let block = vec![1u8; 64 << 20];
+        assert!(resident(pid).unwrap() > before + (32 << 20));
+        drop(block);
+        assert!(descriptors(pid).unwrap() >= 3);
+        assert_eq!(resident(u32::MAX), None);
+    }
 
     #[test]
     fn memory_that_grows_is_found() {

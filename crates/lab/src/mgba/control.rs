@@ -184,16 +184,6 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// The number of the game's current frame. A reset sets it back to zero.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Lua`] without a game.
-    pub fn frame(&mut self) -> Result<u64> {
-        let result = self.frame_now();
-        self.pictured(result)
-    }
-
     /// Holds a key of the keyboard down in mGBA's window. By default, `x` is the console's key A, and `z` is B.
     ///
     /// # Errors
@@ -219,6 +209,7 @@ impl StockMgba {
         self.lua_now(&format!("dofile({})", prompt::quoted(&path))).map(drop)
     }
 
+    /// The number of the game's current frame. A reset sets it back to zero.
     fn frame_now(&mut self) -> Result<u64> {
         let frame = self.lua_now("return emu:currentFrame()")?;
         frame.parse().map_err(|_| Error::Lua(format!("{frame:?} is not a frame number")))
@@ -226,7 +217,7 @@ impl StockMgba {
 
     /// Opens the only menu of the scripting window, and presses a key in it. mGBA selects the menu's first entry.
     fn press_in_script_menu(&mut self, key: Key) -> Result<()> {
-        self.desktop.focus(self.prompt.window())?;
+        self.desktop.focus(self.prompt.window)?;
         self.desktop.press(&[Key::ALT])?;
         self.desktop.press(&[Key::DOWN])?;
         self.desktop.press(&[key])

@@ -91,7 +91,7 @@ impl StockMgba {
 
         let scripting = self.open_window(SCRIPTING, |mgba| mgba.press_in_main(&options::OPEN_SCRIPTING))?;
         self.desktop.place(scripting.id, i32::from(window.width) + 8, 0)?;
-        self.prompt.set_window(scripting.id);
+        self.prompt.window = scripting.id;
         self.prepare_lua()?;
         for script in &options.scripts {
             self.load_script_now(script)?;
@@ -131,12 +131,6 @@ impl StockMgba {
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
-    }
-
-    /// Its display, for actions that have no method here.
-    #[must_use]
-    pub fn desktop(&self) -> &Desktop {
-        &self.desktop
     }
 
     /// What scripts have written to the console. Each message is a line that begins with its level: `log`, `warn` or

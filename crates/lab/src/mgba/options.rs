@@ -49,7 +49,6 @@ pub struct StockOptions {
     pub(super) opengl: bool,
     lua: String,
     config: Vec<(String, String)>,
-    env: Vec<(String, String)>,
 }
 
 impl StockOptions {
@@ -107,13 +106,6 @@ impl StockOptions {
         self
     }
 
-    /// Adds a variable to mGBA's environment, which is otherwise nearly empty.
-    #[must_use]
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.env.push((name.into(), value.into()));
-        self
-    }
-
     pub(super) fn has_rom(&self) -> bool {
         self.rom.is_some()
     }
@@ -157,7 +149,6 @@ impl StockOptions {
         command.env("XDG_RUNTIME_DIR", dir.join("runtime"));
         command.env("LANG", "C.UTF-8").env("DISPLAY", display).env("QT_QPA_PLATFORM", "xcb");
         command.env("SDL_AUDIODRIVER", "dummy").env("LIBGL_ALWAYS_SOFTWARE", "1");
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.args(self.rom_in(dir));
     }
 

@@ -58,7 +58,8 @@ if code then outcome(pcall(code, folder)) else outcome(false, problem) end
 /// The scripting window's prompt.
 #[derive(Debug)]
 pub(super) struct Prompt {
-    window: u32,
+    /// The scripting window. [`Prompt::run`] works only after this is set.
+    pub(super) window: u32,
     folder: PathBuf,
     count: u32,
 }
@@ -67,15 +68,6 @@ impl Prompt {
     /// A prompt of an mGBA that runs in `folder`.
     pub(super) fn new(folder: &Path) -> Self {
         Self { window: 0, folder: folder.into(), count: 0 }
-    }
-
-    /// Sets the prompt's window. [`Prompt::run`] works only after this call.
-    pub(super) fn set_window(&mut self, window: u32) {
-        self.window = window;
-    }
-
-    pub(super) fn window(&self) -> u32 {
-        self.window
     }
 
     /// The lines of the console, from the file that [`KEEP_CONSOLE`] writes.

@@ -63,7 +63,7 @@ pub struct StudyInfo {
 }
 
 /// A period of measuring without interruption.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
     /// When it began, in UTC and the format of RFC 3339.
     pub started: String,
@@ -89,7 +89,7 @@ impl StudyInfo {
             schema_version: SCHEMA_VERSION,
             tool: format!("framewire {}", env!("CARGO_PKG_VERSION")),
             mgba,
-            libmgba: framewire_libmgba::version().to_string(),
+            libmgba: framewire_libmgba::version(),
             machine: Machine::here(),
             passes: lengths.passes,
             seconds: lengths.row.as_secs_f64(),
@@ -247,12 +247,8 @@ impl Archive {
             (machine_words(&about.machine) != machine_words(&theirs.machine)).then_some(theirs.machine);
         let stretch = |session| Stretch { windows: None, machine: machine.clone(), ..session };
         about.sessions.extend(theirs.sessions.into_iter().map(stretch));
-        about.sessions.push(Stretch {
-            started: time(std::time::SystemTime::now()),
-            command: how.command,
-            machine: None,
-            windows: None,
-        });
+        let started = time(std::time::SystemTime::now());
+        about.sessions.push(Stretch { started, command: how.command, ..Stretch::default() });
         self.keep(ABOUT, &about)
     }
 

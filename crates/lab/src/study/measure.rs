@@ -16,13 +16,13 @@ use super::allocations::CountedBridge;
 use super::archive::Archive;
 use super::ending;
 use super::plan;
-use super::progress::{Progress, say, words};
+use super::progress::{Progress, words};
 use super::results::{AllocatedIn, Allocations, Ended, Stampede, System};
 use super::steps::{Change, Kind, Lengths, Run, Search, Step, Target};
 use super::trials;
 use super::window::StudyWindow;
 use crate::bench::{Bench, Load};
-use crate::setup::Script;
+use crate::setup::{self, Script};
 use crate::stampede;
 
 /// The pause between two steps.
@@ -124,14 +124,19 @@ impl Study<'_> {
     fn lane(&self, queue: &Queue, opened: Option<&Barrier>) {
         let mut measure = match Measure::new(&self.archive, self.lengths, self.stop, opened.is_some()) {
             Ok(measure) => measure,
-            Err(error) => return locked(&self.failed).push(error),
+            Err(error) => {
+                if let Some(opened) = opened {
+                    opened.wait();
+                }
+                return locked(&self.failed).push(error);
+            }
         };
         let mut next = queue.next();
         if let (Some(opened), Some(step)) = (opened, &next) {
             // A window that opens slows down the others, so all windows open first. If a window does not open,
             // `try_step` tries to open it again.
             if let Err(error) = measure.prepare(step) {
-                say(&format!("{error:#}"));
+                eprintln!("{error:#}");
             }
             opened.wait();
             measure.sleep(SETTLING);
@@ -142,7 +147,7 @@ impl Study<'_> {
                 Ok(Some(line)) => locked(&self.progress).end(&step, began.elapsed(), &line),
                 Ok(None) => {}
                 Err(error) => {
-                    say(&format!("{error:#}"));
+                    eprintln!("{error:#}");
                     measure.close();
                     locked(&self.failed).push(error);
                 }
@@ -222,7 +227,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             match result {
                 Err(_) if self.stop.stopped() => return Ok(None),
                 Err(error) if tries < TRIES => {
-                    say(&format!("{}: {error:#}; trying again in a new window", step.name));
+                    eprintln!("{}: {error:#}; trying again in a new window", step.name);
                     self.close();
                 }
                 result => return result.with_context(|| format!("{} cannot be done", step.name)),
@@ -242,7 +247,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         }
         let kept = self.window.as_ref().filter(|window| Some(window.script()) == step.window());
         if kept.is_some_and(|window| !window.is_healthy()) {
-            say("the script does not answer any more; opening a new window");
+            eprintln!("the script does not answer any more; opening a new window");
             self.close();
         } else if kept.is_none() {
             self.close();
@@ -251,38 +256,28 @@ impl<'a, 'b> Measure<'a, 'b> {
             self.window = Some(StudyWindow::open(script)?);
         }
         if is_bridged && self.bridge.is_none() {
-            self.bridge = Some(self.window()?.setup.bridge()?);
+            self.bridge = Some(setup::bridge(self.window()?.setup.address())?);
         }
         Ok(())
     }
 
     fn step(&mut self, step: &Step) -> anyhow::Result<Option<String>> {
         let line = match &step.kind {
-            Kind::Run(run) => match self.run(step, run)? {
-                Some(report) => summary(&report),
-                None => return Ok(None),
-            },
-            Kind::Trial { run, change } => match self.trial(step, run, *change)? {
-                Some(report) => summary(&report),
-                None => return Ok(None),
-            },
-            Kind::Limit(search) => match self.limit(step, search)? {
-                Some(report) => {
-                    let limit = report.limit.as_ref().and_then(|limit| limit.rate);
-                    format!("{} runs, limit {}", report.rows.len(), limit.map_or("none".to_owned(), rate))
-                }
-                None => return Ok(None),
-            },
-            Kind::Allocations => match self.allocations(step)? {
-                Some(allocations) => {
-                    let runs = allocations
-                        .runs
-                        .iter()
-                        .map(|run| format!("{} for {} requests", run.allocated.times, run.requests));
-                    runs.collect::<Vec<_>>().join(", ")
-                }
-                None => return Ok(None),
-            },
+            Kind::Run(run) => return Ok(self.run(step, run)?.as_ref().map(summary)),
+            Kind::Trial { run, change } => {
+                return Ok(self.trial(step, run, *change)?.as_ref().map(summary));
+            }
+            Kind::Limit(search) => {
+                let Some(report) = self.limit(step, search)? else { return Ok(None) };
+                let limit = report.limit.as_ref().and_then(|limit| limit.rate);
+                format!("{} runs, limit {}", report.rows.len(), limit.map_or("none".to_owned(), rate))
+            }
+            Kind::Allocations => {
+                let Some(allocations) = self.allocations(step)? else { return Ok(None) };
+                let runs = allocations.runs.iter();
+                let runs = runs.map(|run| format!("{} for {} requests", run.allocated.times, run.requests));
+                runs.collect::<Vec<_>>().join(", ")
+            }
             Kind::Stampede { clients, .. } => {
                 let result = Stampede::of(stampede::run(&self.window()?.setup, *clients));
                 self.keep(&step.name, &result)?;
@@ -298,7 +293,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             Kind::Idle { .. } => {
                 let left = self.lengths.idle.saturating_sub(self.window()?.idle());
                 if left > Duration::from_secs(5) {
-                    say(&format!("{}: idle for {} more", step.name, words(left)));
+                    eprintln!("{}: idle for {} more", step.name, words(left));
                 }
                 if !self.sleep(left) {
                     return Ok(None);
@@ -425,16 +420,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         let mut counted = CountedBridge::start(&self.window()?.setup, folder.path())?;
         let mut result = Allocations { start: counted.allocated()?, runs: Vec::new() };
         for rate in ALLOCATING {
-            let bench = Bench {
-                target: vec![format!("{}/mgbaendpoint", counted.bridge.url())],
-                strategy: Some(Strategy::Pool),
-                load: Load::Rate(rate),
-                payload: "uuid".to_owned(),
-                length: self.lengths.row * ALLOCATION_ROWS,
-                counter: "none".to_owned(),
-                options: Vec::new(),
-                runs: 1,
-            };
+            let target = vec![format!("{}/mgbaendpoint", counted.bridge.url())];
+            let bench = Bench::pool(target, rate, "uuid", self.lengths.row * ALLOCATION_ROWS);
             let Some(report) = bench.run(self.stop)? else { return Ok(None) };
             let row = report.rows.first().context("a report without a row")?;
             let (requests, correct) = (row.requests, row.correct);
@@ -462,7 +449,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         };
         let counter = match run.target {
             Target::Embedded => "auto".to_owned(),
-            _ => self.window()?.counter(),
+            _ => self.window()?.counter.url(),
         };
         Ok(Bench {
             target,

@@ -66,13 +66,13 @@ pub fn all() -> Vec<Step> {
             steps.push(Step { group: "ending", name, kind: Kind::Ending { script, way } });
         }
         if script == Script::Ours {
-            steps.extend(bridge());
+            steps.extend(rows("bridge", "bridge", Target::Bridge, Some(Strategy::Pool), BRIDGE));
         }
         steps.extend(trials::steps(Some(script)));
         let name = idle(script);
         steps.push(Step { group: IDLE, name, kind: Kind::Idle { script } });
     }
-    steps.extend(embedded());
+    steps.extend(rows("embedded", "embedded", Target::Embedded, None, EMBEDDED));
     steps.extend(trials::steps(None));
     steps
 }
@@ -143,7 +143,7 @@ fn payload(bytes: Option<usize>) -> String {
 }
 
 fn single(script: Script) -> Step {
-    let kind = Kind::Run(text(script, Strategy::Single, SINGLE));
+    let kind = Kind::Run(Run::text(script, Strategy::Single, SINGLE));
     Step { group: "v1", name: single_row(script), kind }
 }
 
@@ -154,7 +154,7 @@ fn versions(script: Script) -> impl Iterator<Item = Step> {
             name: version_row(version.name, script, published.bytes, published.asked),
             kind: Kind::Run(Run {
                 bytes: published.bytes,
-                ..text(script, version.strategy, published.asked)
+                ..Run::text(script, version.strategy, published.asked)
             }),
         })
     })
@@ -185,71 +185,37 @@ fn beyond(script: Script) -> impl Iterator<Item = Step> {
         rates.iter().map(move |rate| Step {
             group: "beyond",
             name: beyond_row(script, *strategy, *rate),
-            kind: Kind::Run(text(script, *strategy, *rate)),
+            kind: Kind::Run(Run::text(script, *strategy, *rate)),
         })
     })
 }
 
 fn kept() -> Step {
-    let run = Run { keeps: true, ..text(Script::Study, Strategy::PerRequest, KEPT) };
+    let run = Run { keeps: true, ..Run::text(Script::Study, Strategy::PerRequest, KEPT) };
     Step { group: "kept", name: KEPT_ROW.to_owned(), kind: Kind::Run(run) }
 }
 
-/// A run that sends UUIDs as text messages.
-fn text(script: Script, strategy: Strategy, rate: u32) -> Run {
-    Run {
-        target: Target::Window { script, binary: false },
-        strategy: Some(strategy),
-        bytes: None,
-        load: Load::Rate(rate),
-        keeps: false,
-    }
-}
-
 fn multiplexed(script: Script) -> impl Iterator<Item = Step> {
-    let (rows, group) = match script {
+    let (loads, names) = match script {
         Script::Study => (MULTIPLEXED_STUDY, MUX_STUDY),
         Script::Ours => (MULTIPLEXED_OURS, MUX_OURS),
     };
     let target = Target::Window { script, binary: script == Script::Ours };
-    rows.iter().map(move |(bytes, load)| Step {
-        group: "mux",
-        name: row(group, *bytes, *load),
-        kind: Kind::Run(Run {
-            target,
-            strategy: Some(Strategy::Mux),
-            bytes: *bytes,
-            load: *load,
-            keeps: false,
-        }),
-    })
+    rows("mux", names, target, Some(Strategy::Mux), loads)
 }
 
-fn bridge() -> impl Iterator<Item = Step> {
-    BRIDGE.iter().map(|(bytes, load)| Step {
-        group: "bridge",
-        name: row("bridge", *bytes, *load),
-        kind: Kind::Run(Run {
-            target: Target::Bridge,
-            strategy: Some(Strategy::Pool),
-            bytes: *bytes,
-            load: *load,
-            keeps: false,
-        }),
-    })
-}
-
-fn embedded() -> impl Iterator<Item = Step> {
-    EMBEDDED.iter().map(|(bytes, load)| Step {
-        group: "embedded",
-        name: row("embedded", *bytes, *load),
-        kind: Kind::Run(Run {
-            target: Target::Embedded,
-            strategy: None,
-            bytes: *bytes,
-            load: *load,
-            keeps: false,
-        }),
+/// A step for each of these loads. Their names begin with `names`.
+fn rows(
+    group: &'static str,
+    names: &'static str,
+    target: Target,
+    strategy: Option<Strategy>,
+    loads: &'static [(Option<usize>, Load)],
+) -> impl Iterator<Item = Step> {
+    loads.iter().map(move |&(bytes, load)| Step {
+        group,
+        name: row(names, bytes, load),
+        kind: Kind::Run(Run { target, strategy, bytes, load, keeps: false }),
     })
 }
 

@@ -64,7 +64,7 @@ impl Progress {
         let estimate = |step: &&Step| step.estimate(&lengths) / lengths.share(step);
         let forecast = Forecast::new(todo.iter().map(estimate).collect());
         let total = todo.len() + done;
-        say(&format!("{} of {total} steps to do, about {}", todo.len(), words(forecast.left())));
+        eprintln!("{} of {total} steps to do, about {}", todo.len(), words(forecast.left()));
         Progress { forecast, total, done, lengths }
     }
 
@@ -73,13 +73,8 @@ impl Progress {
         self.forecast.done(spent / self.lengths.share(step));
         self.done += 1;
         let left = words(self.forecast.left());
-        say(&format!("{}/{} {}: {result}; {left} left", self.done, self.total, step.name));
+        eprintln!("{}/{} {}: {result}; {left} left", self.done, self.total, step.name);
     }
-}
-
-/// Prints a line.
-pub fn say(line: &str) {
-    eprintln!("{line}");
 }
 
 #[cfg(test)]

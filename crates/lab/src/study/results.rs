@@ -99,7 +99,7 @@ pub struct Allocated {
 }
 
 /// What happened at a script when its client ended or its network failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// The client that ended or lost its network.
     pub client: String,
@@ -128,18 +128,7 @@ pub struct Ending {
 impl Ending {
     /// A result with nothing measured yet.
     pub fn of(client: &str, ended: String) -> Ending {
-        Ending {
-            client: client.to_owned(),
-            ended,
-            ending: None,
-            console: Vec::new(),
-            new_client: None,
-            through_client: None,
-            silence: None,
-            noticed: None,
-            error: None,
-            connections_left: 0,
-        }
+        Ending { client: client.to_owned(), ended, ..Ending::default() }
     }
 
     /// Whether the script wrote neither a warning nor an error.

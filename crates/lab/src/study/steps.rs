@@ -78,6 +78,17 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run that sends UUIDs as text messages.
+    pub fn text(script: Script, strategy: Strategy, rate: u32) -> Run {
+        Run {
+            target: Target::Window { script, binary: false },
+            strategy: Some(strategy),
+            bytes: None,
+            load: Load::Rate(rate),
+            keeps: false,
+        }
+    }
+
     /// How long the run takes in a pass, if rows of usual rates take `row`.
     pub fn length(&self, row: Duration) -> Duration {
         match self.load {

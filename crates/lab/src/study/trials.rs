@@ -3,7 +3,6 @@
 use framewire_loadtest::Strategy;
 
 use super::steps::{Change, Kind, Run, Search, Step, Target};
-use crate::bench::Load;
 use crate::setup::Script;
 
 /// A question of the study, and the runs that answer it.
@@ -183,8 +182,8 @@ pub const SEARCHES: [Search; 5] = [
 pub const GOAL: &str = "success=100%,p99<60ms,achieved>=99%";
 
 /// The name of a trial's step.
-pub fn name(group: &str, script: Script, trial: &Trial) -> String {
-    format!("{group}-{}-{}", script.name(), trial.name)
+pub fn name(group: &str, script: Script, trial: &str) -> String {
+    format!("{group}-{}-{trial}", script.name())
 }
 
 /// The name of the step that counts Lua's garbage.
@@ -211,7 +210,8 @@ pub fn steps(window: Option<Script>) -> Vec<Step> {
         for trial in question.trials {
             for script in trial.scripts().filter(|script| Some(*script) == window) {
                 let kind = Kind::Trial { run: run(script, trial), change: trial.change };
-                steps.push(Step { group: question.group, name: name(question.group, script, trial), kind });
+                let name = name(question.group, script, trial.name);
+                steps.push(Step { group: question.group, name, kind });
             }
         }
     }
@@ -233,11 +233,5 @@ pub fn steps(window: Option<Script>) -> Vec<Step> {
 }
 
 fn run(script: Script, trial: &Trial) -> Run {
-    Run {
-        target: Target::Window { script, binary: false },
-        strategy: Some(trial.strategy),
-        bytes: trial.bytes,
-        load: Load::Rate(trial.rate),
-        keeps: false,
-    }
+    Run { bytes: trial.bytes, ..Run::text(script, trial.strategy, trial.rate) }
 }

@@ -22,7 +22,8 @@ const FURTHER: usize = 5;
 pub struct StudyWindow {
     /// The emulator and its script.
     pub setup: Setup,
-    counter: Counter,
+    /// The server of its frame number.
+    pub counter: Counter,
     idle: IdleConnection,
 }
 
@@ -54,11 +55,6 @@ impl StudyWindow {
     /// The script that the window runs.
     pub fn script(&self) -> Script {
         self.setup.script()
-    }
-
-    /// The URL of the frame number.
-    pub fn counter(&self) -> String {
-        self.counter.url()
     }
 
     /// Whether the script still answers new clients.

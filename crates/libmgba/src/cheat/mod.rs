@@ -199,11 +199,6 @@ impl Core {
     pub fn remove_cheat(&mut self, index: usize) {
         self.handle.remove_cheat(index);
     }
-
-    /// Removes all cheats.
-    pub fn clear_cheats(&mut self) {
-        self.handle.clear_cheats();
-    }
 }
 
 /// The error for a cheat that libmgba or the shim does not accept.

@@ -43,6 +43,12 @@ calls! {
     /// The number of frames since the game was started or reset. It is part of a savestate, so loading a state changes
     /// it.
     fn frame_counter(self: &Core) -> u32 = fw_frame_counter;
+    /// Clock cycles in a frame.
+    fn frame_cycles(self: &Core) -> u32 = fw_frame_cycles;
+    /// Clock cycles in a second.
+    fn frequency(self: &Core) -> u32 = fw_frequency;
+    /// Clock cycles since the last reset. A loaded state sets the number to the one in the state.
+    fn cycles(self: &Core) -> u64 = fw_cycles;
     /// The CRC-32 of the ROM.
     fn crc32(self: &Core) -> u32 = fw_crc32;
     /// The size of the ROM in bytes.
@@ -51,6 +57,11 @@ calls! {
     fn sample_rate(self: &Core) -> u32 = fw_audio_rate;
     /// Whether the cartridge's rumble motor runs, or has run since the last call.
     fn take_rumble(self: &mut Core) -> bool = fw_take_rumble;
+    /// Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to
+    /// the save. The save stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
+    fn unload_save(self: &mut Core) = fw_save_unload;
+    /// Removes all cheats.
+    fn clear_cheats(self: &mut Core) = fw_cheats_clear;
     /// Reads a byte.
     fn read8(self: &mut Core, address: u32) -> u8 = fw_read8;
     /// Reads 16 bits, least significant byte first.

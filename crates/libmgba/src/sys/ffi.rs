@@ -41,7 +41,6 @@ pub struct Block {
     pub end: u32,
     pub size: u32,
     pub segment_start: u32,
-    pub readable: bool,
     pub writable: bool,
 }
 
@@ -50,7 +49,6 @@ pub struct Block {
 pub struct RawNames {
     pub internal_name: *const c_char,
     pub short_name: *const c_char,
-    pub long_name: *const c_char,
 }
 
 /// `struct fw_save_view`.
@@ -93,7 +91,6 @@ pub struct RawLayer {
 /// How many bytes `fw_title` and `fw_code` may fill.
 pub const NAME_SIZE: usize = 32;
 
-pub type LogFn = extern "C" fn(level: c_int, category: *const c_char, message: *const c_char);
 pub type ConsoleFn = extern "C" fn(user: *mut c_void, level: c_int, message: *const c_char);
 
 unsafe extern "C" {
@@ -199,8 +196,7 @@ unsafe extern "C" {
     pub fn fw_sensor_set(core: *mut RawCore, sensor: c_uint, value: i32);
     pub fn fw_take_rumble(core: *mut RawCore) -> bool;
 
-    pub safe fn fw_log_install(sink: LogFn);
-    pub safe fn fw_log_levels(levels: c_int);
+    pub safe fn fw_log_off();
 
     pub fn fw_scripts_attach(core: *mut RawCore, console: ConsoleFn, user: *mut c_void) -> c_int;
     pub fn fw_scripts_move(to: *mut RawCore, from: *mut RawCore);

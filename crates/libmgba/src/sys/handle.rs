@@ -1,6 +1,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::Once;
 use std::sync::atomic::AtomicU32;
 
 use parking_lot::Mutex;
@@ -10,7 +11,6 @@ use super::ffi::{
     self, Block, CheatProblem, NAME_SIZE, PALETTE, RawCheatCodes, RawConsole, RawCore, RawLayer, RawNames,
     RawRom, RawSave,
 };
-use super::log;
 use super::status::{Status, check};
 use crate::log::Level;
 
@@ -45,6 +45,9 @@ unsafe impl Send for Handle {}
 /// Locked during each call that attaches scripts, because libmgba then fills tables that all contexts share, without a
 /// lock.
 static ATTACH: Mutex<()> = Mutex::new(());
+
+/// libmgba's log is switched off before the first core is opened.
+static LOG_OFF: Once = Once::new();
 
 /// A battery save, with the bytes that its file would have.
 pub struct SaveView<'a> {
@@ -107,12 +110,9 @@ pub struct CheatCodes {
     pub enabled: bool,
 }
 
-/// Names of a memory domain: internal, short and long.
-pub type Names = [String; 3];
-
 impl Handle {
     pub fn open(rom: &RomFile<'_>, console: &ConsoleSetup) -> Result<Handle, Status> {
-        log::install();
+        LOG_OFF.call_once(|| ffi::fw_log_off());
         let mut raw = ptr::null_mut();
         // SAFETY: the memory that `rom` and `console` point to outlives the call, and `raw` is valid for the result.
         check(unsafe { ffi::fw_open(&rom.raw(), &console.raw(), &mut raw) })?;
@@ -149,21 +149,6 @@ impl Handle {
         unsafe { ffi::fw_platform(self.ptr()) }
     }
 
-    pub fn frame_cycles(&self) -> i32 {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_frame_cycles(self.ptr()) }
-    }
-
-    pub fn frequency(&self) -> i32 {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_frequency(self.ptr()) }
-    }
-
-    pub fn cycles(&self) -> u64 {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_cycles(self.ptr()) }
-    }
-
     pub fn title(&self) -> String {
         self.name(ffi::fw_title)
     }
@@ -190,16 +175,15 @@ impl Handle {
         unsafe { ffi::fw_write_range(self.ptr(), address, data.as_ptr(), data.len()) }
     }
 
-    pub fn domain(&self, index: usize) -> Option<(Block, Names)> {
-        let mut block =
-            Block { id: 0, start: 0, end: 0, size: 0, segment_start: 0, readable: false, writable: false };
-        let mut names =
-            RawNames { internal_name: ptr::null(), short_name: ptr::null(), long_name: ptr::null() };
+    /// A memory domain, and its internal and its short name.
+    pub fn domain(&self, index: usize) -> Option<(Block, [String; 2])> {
+        let mut block = Block { id: 0, start: 0, end: 0, size: 0, segment_start: 0, writable: false };
+        let mut names = RawNames { internal_name: ptr::null(), short_name: ptr::null() };
         // SAFETY: see the type; `block` and `names` are valid for the result.
         if !unsafe { ffi::fw_domain(self.ptr(), index, &mut block, &mut names) } {
             return None;
         }
-        let names = [names.internal_name, names.short_name, names.long_name];
+        let names = [names.internal_name, names.short_name];
         // SAFETY: libmgba's names are string constants or NULL.
         Some((block, names.map(|name| unsafe { owned(name) })))
     }
@@ -268,11 +252,6 @@ impl Handle {
         Ok(id)
     }
 
-    pub fn unload_save(&mut self) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_save_unload(self.ptr()) }
-    }
-
     pub fn save(&self, index: usize) -> Option<SaveView<'_>> {
         let mut raw = RawSave { id: 0, memory: ptr::null(), size: 0, path: ptr::null(), open: false };
         // SAFETY: see the type; `raw` is valid for the result.
@@ -333,11 +312,6 @@ impl Handle {
             // SAFETY: see the type; the shim has a cheat with this index.
             unsafe { ffi::fw_cheat_remove(self.ptr(), index) }
         }
-    }
-
-    pub fn clear_cheats(&mut self) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_cheats_clear(self.ptr()) }
     }
 
     pub fn save_data(&mut self) -> Result<Vec<u8>, Status> {

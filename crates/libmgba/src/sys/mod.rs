@@ -6,7 +6,6 @@ mod calls;
 mod console;
 mod ffi;
 mod handle;
-mod log;
 mod pixels;
 mod status;
 
@@ -14,6 +13,5 @@ pub use ffi::{Block, CheatProblem, PALETTE};
 pub use handle::{
     Canvas, CheatCodes, ConsoleSetup, Handle, PICTURE, RomFile, host_time, release_memory, version_string,
 };
-pub use log::set_log;
 pub use pixels::drop_fourth_bytes;
 pub use status::Status;

@@ -7,14 +7,9 @@ pub enum Status {
     NotARom,
     Truncated,
     OtherPlatform,
-    LoadFailed,
-    StateSaveFailed,
-    StateFormat,
+    Failed,
     StateOtherPlatform,
     StateOtherGame,
-    NoFile,
-    SaveRefused,
-    ScreenshotFailed,
     NoScripting,
     ScriptFailed,
     CheatLine,
@@ -26,19 +21,14 @@ pub enum Status {
 }
 
 /// All statuses, in the order of the C enum, from 1 on.
-const ALL: [Status; 20] = [
+const ALL: [Status; 15] = [
     Status::NoMemory,
     Status::NotARom,
     Status::Truncated,
     Status::OtherPlatform,
-    Status::LoadFailed,
-    Status::StateSaveFailed,
-    Status::StateFormat,
+    Status::Failed,
     Status::StateOtherPlatform,
     Status::StateOtherGame,
-    Status::NoFile,
-    Status::SaveRefused,
-    Status::ScreenshotFailed,
     Status::NoScripting,
     Status::ScriptFailed,
     Status::CheatLine,
@@ -53,7 +43,7 @@ const ALL: [Status; 20] = [
 pub fn check(code: c_int) -> Result<(), Status> {
     match usize::try_from(code) {
         Ok(0) => Ok(()),
-        Ok(n) => Err(ALL.get(n - 1).copied().unwrap_or(Status::LoadFailed)),
-        Err(_) => Err(Status::LoadFailed),
+        Ok(n) => Err(ALL.get(n - 1).copied().unwrap_or(Status::Failed)),
+        Err(_) => Err(Status::Failed),
     }
 }

@@ -38,6 +38,6 @@ pub fn assert_equal(cores: &mut [Core; 2], what: &str) {
         let at: Vec<_> = (0..libmgba.len()).filter(|&at| libmgba[at] != ours[at]).take(16).collect();
         panic!("{what}: the states differ at {at:x?}");
     }
-    let [libmgba, ours] = cores.each_ref().map(|core| core.frame().to_rgba());
+    let [libmgba, ours] = cores.each_ref().map(|core| core.frame().to_rgb());
     assert!(libmgba == ours, "{what}: the pictures differ");
 }

@@ -5,8 +5,7 @@ use crate::support::{GB_COUNTER, GBA_COUNTER, file, gb, gb_core, gba, gba_core, 
 #[test]
 fn the_library_returns_its_version() {
     let version = version();
-    assert!((version.major, version.minor) >= (0, 10), "{version}");
-    assert!(version.string.starts_with("0."), "{version}");
+    assert!(version.starts_with("0.1"), "{version}");
 }
 
 #[test]
@@ -294,9 +293,6 @@ fn the_picture_is_what_the_game_drew() {
             assert_eq!(pixel[..3], [0xFF, 0, 0], "red, as the program paints it");
         }
     }
-    let rgba = frame.to_rgba();
-    assert_eq!(rgba.len(), 240 * 160 * 4);
-    assert_eq!(rgba[..4], [0xFF, 0, 0, 0xFF]);
     assert!(frame.to_rgb() == [0xFF, 0, 0].repeat(240 * 160), "without gaps");
 
     let png = core.screenshot_png().unwrap();

@@ -13,17 +13,6 @@ pub(super) struct Job {
     pub(super) waited: bool,
 }
 
-/// Where a job went.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Given {
-    /// To an idle client.
-    ToIdle,
-    /// To a new client: no client was idle, and the caller must start a new one with the job.
-    ToNew,
-    /// Into the queue: all clients are busy, and no more may be started.
-    Queued,
-}
-
 /// Assigns requests to clients. A client is a slot with a number. The client that became idle last gets the next
 /// request, so that only the connections that are needed are open.
 #[derive(Debug)]
@@ -63,31 +52,26 @@ impl Slots {
         self.closed_until.set(Some(end));
     }
 
-    /// Gives a job to an idle client, to a new client, or to the queue.
-    pub(super) fn give(&self, intended: Instant) -> Given {
+    /// Gives a job to an idle client, to a new client, or to the queue. Returns the number of the new client, which the
+    /// caller must start with the job.
+    pub(super) fn give(&self, intended: Instant) -> Option<usize> {
         let mut inner = self.inner.borrow_mut();
-        let given = if let Some(index) = inner.idle.pop() {
+        let mut new = None;
+        if let Some(index) = inner.idle.pop() {
             let slot = &mut inner.slots[index];
             slot.job = Some(Job { intended, waited: false });
             slot.current = Some(intended);
             if let Some(waker) = slot.waker.take() {
                 waker.wake();
             }
-            Given::ToIdle
         } else if inner.slots.len() < self.most {
+            new = Some(inner.slots.len());
             inner.slots.push(Slot { current: Some(intended), ..Slot::default() });
-            Given::ToNew
         } else {
             inner.queue.push_back(intended);
-            Given::Queued
-        };
+        }
         inner.most_busy = inner.most_busy.max(inner.slots.len() - inner.idle.len());
-        given
-    }
-
-    /// The number of the client that was added last.
-    pub(super) fn newest(&self) -> usize {
-        self.inner.borrow().slots.len() - 1
+        new
     }
 
     /// Waits for the next job of client `index`, which has finished its last job.

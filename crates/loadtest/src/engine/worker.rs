@@ -8,7 +8,7 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local, yield_now};
 
 use super::pace::Pacer;
 use super::processor;
-use super::slots::{Given, Job, Slots};
+use super::slots::{Job, Slots};
 use super::timeout::Timeout;
 use super::{Message, Stop};
 use crate::plan::{Load, Plan};
@@ -204,10 +204,9 @@ impl<S: Session> Offer<S> {
     }
 
     fn give(&mut self, due: Instant) {
-        if self.shared.slots.give(due) == Given::ToNew {
+        if let Some(index) = self.shared.slots.give(due) {
             let job = Job { intended: due, waited: false };
             let client = self.session.client();
-            let index = self.shared.slots.newest();
             self.tasks.push(spawn_local(serve(Rc::clone(&self.shared), client, index, job)));
         }
     }

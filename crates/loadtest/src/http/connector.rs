@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::HttpOptions;
 use crate::url::{Url, UrlError};
 
 /// A connection, as a stream of bytes.
@@ -80,7 +81,7 @@ pub(super) struct Connector {
     place: Place,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     /// Whether the system may hold back small packets.
-    pub(super) nagle: bool,
+    nagle: bool,
 }
 
 impl fmt::Debug for Connector {
@@ -90,31 +91,25 @@ impl fmt::Debug for Connector {
 }
 
 impl Connector {
-    /// A connector for the server at `url`, or for the server that listens on `unix_socket`. `http2` says which
-    /// version of HTTP to ask for in TLS.
-    pub(super) fn new(
-        url: &Url,
-        unix_socket: Option<&Path>,
-        trust: &Trust,
-        http2: bool,
-    ) -> Result<Connector, ConnectorError> {
+    /// A connector for the server at `url`, or for the server that listens on the Unix socket of `options`.
+    pub(super) fn new(url: &Url, options: &HttpOptions) -> Result<Connector, ConnectorError> {
         let tls = match url.scheme.as_str() {
             "http" => None,
             "https" => {
                 let name = ServerName::try_from(url.host.clone());
                 let name = name.map_err(|_| ConnectorError::Name(url.host.clone()))?;
-                Some((TlsConnector::from(Arc::new(config(trust, http2)?)), name))
+                Some((TlsConnector::from(Arc::new(config(&options.trust, options.http2)?)), name))
             }
             other => return Err(ConnectorError::Scheme(other.to_owned())),
         };
-        let place = match unix_socket {
+        let place = match &options.unix_socket {
             None => Place::Tcp(url.resolve()?),
             #[cfg(unix)]
-            Some(path) => Place::Unix(path.to_owned()),
+            Some(path) => Place::Unix(path.clone()),
             #[cfg(not(unix))]
             Some(_) => return Err(ConnectorError::NoUnixSockets),
         };
-        Ok(Connector { place, tls, nagle: false })
+        Ok(Connector { place, tls, nagle: options.nagle })
     }
 
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {

@@ -173,9 +173,8 @@ impl HttpTarget {
     /// If `requests` is empty.
     pub fn new(url: &Url, requests: &[Request], options: &HttpOptions) -> Result<HttpTarget, ConnectorError> {
         assert!(!requests.is_empty(), "a target needs a request");
-        let HttpOptions { reuse, trust, unix_socket, http2, nagle } = options;
-        let mut connector = Connector::new(url, unix_socket.as_deref(), trust, *http2)?;
-        connector.nagle = *nagle;
+        let HttpOptions { reuse, http2, .. } = options;
+        let connector = Connector::new(url, options)?;
         let mut sum = 0.0;
         let prepare = |request: &Request| {
             let prepared = Prepared::new(request, url, reuse.keep_alive, sum);

@@ -3,20 +3,8 @@
 use std::fmt::Write;
 
 use super::Report;
-use crate::metric::{Figure, Metric};
+use crate::metric::{FIGURES, Figure, Metric};
 use crate::row::Row;
-
-/// The figures of latencies that are exported.
-const FIGURES: [Figure; 8] = [
-    Figure::Mean,
-    Figure::P50,
-    Figure::P90,
-    Figure::P95,
-    Figure::P99,
-    Figure::P999,
-    Figure::P9999,
-    Figure::Max,
-];
 
 /// A value of a row that is not a latency: its name in CSV, its name and its help text for Prometheus, and its value.
 type Value = (&'static str, &'static str, &'static str, fn(&Row) -> Option<f64>);
@@ -46,7 +34,8 @@ const VALUES: [Value; 13] = [
 /// One line per row, after a line with the names. Latencies are in milliseconds; the cells of values that were not
 /// measured are empty.
 pub fn csv(report: &Report) -> String {
-    let latencies = || FIGURES.map(Metric::Intended).into_iter().chain(FIGURES.map(Metric::Sent));
+    let of = |clock: fn(Figure) -> Metric| FIGURES.map(|(_, figure)| clock(figure));
+    let latencies = || of(Metric::Intended).into_iter().chain(of(Metric::Sent));
     let mut names: Vec<String> = ["target", "strategy", "load"].map(str::to_owned).to_vec();
     names.extend(VALUES.map(|(name, ..)| name.to_owned()));
     names.extend(latencies().map(|metric| metric.to_string()));
@@ -122,8 +111,7 @@ pub fn prometheus(report: &Report) -> String {
         for (clock, metric) in
             [("intended", Metric::Intended as fn(Figure) -> Metric), ("sent", Metric::Sent)]
         {
-            for figure in FIGURES {
-                let name = Metric::Intended(figure).to_string();
+            for (name, figure) in FIGURES {
                 if let Some(value) = metric(figure).of(row) {
                     let more = format!(",clock=\"{clock}\",figure=\"{name}\"");
                     latencies.push((labels(row, &more), value / 1000.0));

@@ -141,11 +141,6 @@ impl Settings {
             timeout: plan.timeout.as_secs_f64(),
         }
     }
-
-    /// Whether the first measured request opened the first connection.
-    pub fn cold(&self) -> bool {
-        self.warmup == 0.0
-    }
 }
 
 /// Why a file is not a report.
@@ -210,7 +205,7 @@ impl Report {
     /// One line that says how the runs were measured.
     pub fn summary(&self) -> String {
         let settings = &self.settings;
-        let start = if settings.cold() {
+        let start = if settings.warmup == 0.0 {
             "cold start".to_owned()
         } else {
             format!("{} warm-up", seconds(settings.warmup))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Reply, ToolError};
+use super::{Reply, ToolError, set};
 use crate::backend::Object;
 use crate::notes;
 use crate::picture::{Picture, PictureOptions};
@@ -145,12 +145,8 @@ impl StepArguments {
         if !matches!(hold.trim(), "" | ".") {
             step["hold"] = hold.into();
         }
-        if let Some(until) = until {
-            step["until"] = until.into();
-        }
-        if let Some(frames) = frames {
-            step["frames"] = frames.into();
-        }
+        set(&mut step, "until", until);
+        set(&mut step, "frames", frames);
         step
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Reply, ToolError};
+use super::{Reply, ToolError, set};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
@@ -90,9 +90,7 @@ pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Rep
     let json = match action {
         SnapshotAction::Save => {
             let mut body = json!({"replace": replace, "note": note.unwrap_or_default()});
-            if let Some(name) = name {
-                body["name"] = name.into();
-            }
+            set(&mut body, "name", name);
             only(&session.call("saveSnapshot", body).await?, &["name", "frame"])
         }
         SnapshotAction::Load => session.call("loadSnapshot", json!({"name": needed(name)?})).await?,
@@ -103,9 +101,7 @@ pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Rep
         }
         SnapshotAction::Compare => {
             let mut body = json!({"from": needed(name)?, "encoding": "hex", "limit": MAX_DIFFERENCES});
-            if let Some(to) = to {
-                body["to"] = to.into();
-            }
+            set(&mut body, "to", to);
             let reply = session.call("diffSnapshots", body).await?;
             let mut json = only(&reply, &["from", "to", "total", "bytes"]);
             json["ranges"] = listed(&reply, "ranges", &["watch", "symbol", "old", "new"]);

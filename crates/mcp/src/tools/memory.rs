@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Reply, ToolError};
+use super::{Reply, ToolError, set};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
@@ -74,12 +74,8 @@ pub(super) async fn read(session: Arc<Session>, given: Object) -> Result<Reply, 
         return Ok(json!({"frame": frame, "bytes": hex(&bytes)}).into());
     }
     let mut op = json!({"op": "read_many", "addresses": addresses(&address, kind.as_deref(), count)});
-    if let Some(kind) = kind {
-        op["type"] = kind.into();
-    }
-    if let Some(domain) = domain {
-        op["domain"] = domain.into();
-    }
+    set(&mut op, "type", kind);
+    set(&mut op, "domain", domain);
     let (frame, mut values) = session.batch(vec![op]).await?;
     let mut values = values.pop().unwrap_or_default();
     if count == 1 {
@@ -183,12 +179,8 @@ pub(super) async fn write(session: Arc<Session>, given: Object) -> Result<Reply,
         }
         _ => return Err(ToolError("give either value or bytes".to_owned())),
     }
-    if let Some(kind) = kind {
-        params["type"] = kind.into();
-    }
-    if let Some(domain) = domain {
-        params["domain"] = domain.into();
-    }
+    set(&mut params, "type", kind);
+    set(&mut params, "domain", domain);
     Ok(session.call("writeMemory", params).await?.into())
 }
 
@@ -269,9 +261,7 @@ pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply
 
 async fn narrow(session: &Session, id: &Json, is: String, value: Option<i64>) -> Result<Json, ToolError> {
     let mut body = json!({"id": id, "is": is});
-    if let Some(value) = value {
-        body["value"] = value.into();
-    }
+    set(&mut body, "value", value);
     session.call("narrowSearch", body).await
 }
 

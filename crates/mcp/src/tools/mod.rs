@@ -31,6 +31,13 @@ impl From<Problem> for ToolError {
     }
 }
 
+/// Sets a field of an object, if there is a value for it.
+pub(crate) fn set(object: &mut Json, name: &str, value: Option<impl Into<Json>>) {
+    if let Some(value) = value {
+        object[name] = value.into();
+    }
+}
+
 /// What a tool returns.
 pub(crate) struct Reply {
     pub(crate) json: Json,

@@ -76,6 +76,20 @@ pub enum ResultKind {
     Names,
 }
 
+impl ResultKind {
+    /// Its name in documents, in `GET /v1/operations` and in the script's table.
+    pub fn name(self) -> &'static str {
+        match self {
+            ResultKind::None => "none",
+            ResultKind::Bool => "bool",
+            ResultKind::Int => "int",
+            ResultKind::Text => "text",
+            ResultKind::Bytes => "bytes",
+            ResultKind::Names => "names",
+        }
+    }
+}
+
 /// An argument in the table.
 #[derive(Debug, Clone, Copy)]
 pub struct ArgInfo {

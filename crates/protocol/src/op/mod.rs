@@ -10,8 +10,6 @@ mod table;
 pub use kinds::{ArgInfo, ArgKind, Effect, OpInfo, ResultKind};
 pub use table::{OPS, Op, OpKind};
 
-use crate::wire::{DecodeError, Reader, Wire};
-
 /// An upper limit for the size of a savestate with its picture and the game's save, in bytes.
 const LARGEST_STATE: usize = 1024 * 1024;
 /// An upper limit for the size of a list of cheats, in bytes.
@@ -20,11 +18,6 @@ const LARGEST_CHEATS: usize = 2 * 1024 * 1024;
 const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
 impl Op {
-    /// The size of its binary form in bytes.
-    pub fn size(&self) -> usize {
-        1 + self.args_size()
-    }
-
     /// The largest number of bytes that its result can have; 0 if the result is always small.
     pub fn largest_result(&self) -> usize {
         match self {
@@ -36,17 +29,5 @@ impl Op {
             Op::Echo { data } => data.len(),
             _ => 0,
         }
-    }
-}
-
-impl Wire for Op {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.code());
-        self.encode_args(out);
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let code = reader.get::<u8>()?;
-        Op::decode_args(code, reader)
     }
 }

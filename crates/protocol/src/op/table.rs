@@ -78,23 +78,9 @@ macro_rules! ops {
                 match self { $( Op::$variant { .. } => $code, )* }
             }
 
-            /// The size of the binary form of its arguments, in bytes.
-            pub(super) fn args_size(&self) -> usize {
-                match self { $( Op::$variant { $($arg),* } => 0 $( + Argument::size($arg) )*, )* }
-            }
-
-            // In this function and the next two, `let _` avoids the warning that an operation without arguments, or
-            // without such arguments, does not use the parameter.
-            pub(super) fn encode_args(&self, out: &mut Vec<u8>) {
-                match self { $( Op::$variant { $($arg),* } => { let _ = &out; $( $arg.encode(out); )* } )* }
-            }
-
-            pub(super) fn decode_args(code: u8, reader: &mut Reader<'_>) -> Result<Op, DecodeError> {
-                let _ = &reader;
-                match code {
-                    $( $code => Ok(Op::$variant { $( $arg: reader.get()? ),* }), )*
-                    value => Err(DecodeError::Unknown { what: "operation", value }),
-                }
+            /// The size of its binary form in bytes.
+            pub fn size(&self) -> usize {
+                match self { $( Op::$variant { $($arg),* } => 1 $( + Argument::size($arg) )*, )* }
             }
 
             /// Calls `visit` with each of its arguments that names a file on the emulator's machine: those called `path`.
@@ -105,7 +91,6 @@ macro_rules! ops {
                 &mut self,
                 mut visit: impl FnMut(&mut String) -> Result<(), E>,
             ) -> Result<(), E> {
-                let _ = &mut visit;
                 match self {
                     $( Op::$variant { $($arg),* } => {
                         $( if stringify!($arg) == "path" && let Some(path) = Argument::text_mut($arg) {
@@ -119,6 +104,20 @@ macro_rules! ops {
             /// The forms of its arguments in marker text, in order.
             pub(crate) fn marker_args(&self) -> Vec<Vec<u8>> {
                 match self { $( Op::$variant { $($arg),* } => vec![ $( Argument::to_marker($arg) ),* ], )* }
+            }
+        }
+
+        impl Wire for Op {
+            fn encode(&self, out: &mut Vec<u8>) {
+                out.push(self.code());
+                match self { $( Op::$variant { $($arg),* } => { $( $arg.encode(out); )* } )* }
+            }
+
+            fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                match reader.get::<u8>()? {
+                    $( $code => Ok(Op::$variant { $( $arg: reader.get()? ),* }), )*
+                    value => Err(DecodeError::Unknown { what: "operation", value }),
+                }
             }
         }
     };

@@ -113,17 +113,7 @@ impl Core {
         domain: Option<&str>,
     ) -> PyResult<()> {
         let found = self.place(py, place, kind, domain)?;
-        let (least, greatest) = found.kind.range();
-        if !(least..=greatest).contains(&value) {
-            let name = found.kind.name();
-            return Err(argument(
-                py,
-                format!("{value} does not fit {name}; use a number from {least} to {greatest}"),
-            ));
-        }
-        let bytes = value.to_le_bytes();
-        let bytes = &bytes[..usize::from(found.kind.size())];
-        self.write_at(py, found.address, bytes, domain)
+        self.write_bytes(py, found.address, &encoded(py, value, found.kind)?, domain)
     }
 
     /// Reads `length` bytes, starting at an address, or at an offset in a domain.
@@ -146,7 +136,13 @@ impl Core {
 
     /// Writes bytes, starting at an address, or at an offset in a domain.
     fn write_bytes(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
-        self.write_at(py, address, data, domain)
+        match domain {
+            None => self.with(py, |machine| machine.core.write_range(address, data)),
+            Some(name) => {
+                let index = self.domain(py, name)?;
+                self.with(py, |machine| machine.core.domain_write_range(index, address, data))
+            }
+        }
     }
 
     /// Reads the text at an address. It ends at its end character, or after `length` bytes.
@@ -206,15 +202,7 @@ impl Core {
             }
             (None, None) => Type::U8,
         };
-        let (least, greatest) = kind.range();
-        if !(least..=greatest).contains(&value) {
-            let name = kind.name();
-            return Err(argument(
-                py,
-                format!("{value} does not fit {name}; use a number from {least} to {greatest}"),
-            ));
-        }
-        let data = value.to_le_bytes()[..usize::from(kind.size())].to_vec();
+        let data = encoded(py, value, kind)?;
         self.operate(py, true, |machine| {
             let Machine { frozen, core, .. } = machine;
             frozen.add(core, name, kind.name().to_owned(), &code.encode(), data)
@@ -679,16 +667,6 @@ impl Core {
         problem.map_or(Ok(()), |problem| Err(errors::exception(py, errors::Kind::Conflict, &problem)))
     }
 
-    fn write_at(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
-        match domain {
-            None => self.with(py, |machine| machine.core.write_range(address, data)),
-            Some(name) => {
-                let index = self.domain(py, name)?;
-                self.with(py, |machine| machine.core.domain_write_range(index, address, data))
-            }
-        }
-    }
-
     fn domain(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
         let found = self.with(py, |machine| {
             let core = &machine.core;
@@ -730,6 +708,16 @@ impl Core {
 
 /// A change: index of the expression, frame, tick, old value, new value, and how many changes were lost before it.
 type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
+
+/// The bytes of a number of this type.
+fn encoded(py: Python<'_>, value: i64, kind: Type) -> PyResult<Vec<u8>> {
+    let (least, greatest) = kind.range();
+    if (least..=greatest).contains(&value) {
+        return Ok(value.to_le_bytes()[..usize::from(kind.size())].to_vec());
+    }
+    let name = kind.name();
+    Err(argument(py, format!("{value} does not fit {name}; use a number from {least} to {greatest}")))
+}
 
 /// The texts in a list of values.
 fn texts(list: Value) -> Vec<String> {

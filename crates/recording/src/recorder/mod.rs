@@ -11,9 +11,10 @@ use framewire_states::{Folder, FolderError, Name};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::journal::Completed;
 use crate::recordings::suffixed;
 use crate::{RecordError, Start, journal};
-use task::{Finished, RecordTask};
+use task::RecordTask;
 
 /// How to record.
 #[derive(Debug, Clone)]
@@ -87,8 +88,8 @@ impl Recorder {
         tokio::spawn(async move {
             let recorded = task.record(stopped, asked).await;
             let summary = tokio::task::spawn_blocking(move || {
-                let finished = recorded.finish().map_err(unwritten(&folder))?;
-                let Finished { file, frames, bytes, reason } = finished;
+                let (file, completed) = recorded.finish().map_err(unwritten(&folder))?;
+                let Completed { frames, bytes, reason } = completed;
                 // Another file may have taken the name in the meantime. If so, the recording gets another name.
                 let other = |number| suffixed(&wanted, number);
                 let name = folder.finish_as(file, &wanted, options.replace, other)?;

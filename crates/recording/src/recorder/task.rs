@@ -32,14 +32,6 @@ const SYNC: Duration = Duration::from_millis(500);
 /// A recording ends when its file is this many bytes below the largest size, so that the last entries still fit.
 const MARGIN: u64 = 64 * 1024;
 
-/// A recording whose file is complete, but does not have its final name yet.
-pub(super) struct Finished {
-    pub file: NamedTempFile,
-    pub frames: u64,
-    pub bytes: u64,
-    pub reason: String,
-}
-
 /// A recording in progress.
 pub(super) struct RecordTask {
     emulator: Arc<dyn Emulator>,
@@ -75,21 +67,22 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Completes the file. If a write has failed, the recording ends after the last complete entry in the file.
-    pub fn finish(self) -> io::Result<Finished> {
+    /// Completes the file, which does not have its final name yet. If a write has failed, the recording ends after the
+    /// last complete entry in the file.
+    pub fn finish(self) -> io::Result<(NamedTempFile, Completed)> {
         let Recorded { writer, mut file, progress, ended } = self;
         let written = ended.and_then(|reason| {
             let frames = writer.frames();
             write_synced(file.as_file(), &writer.end(&reason)?)?;
             Ok(Completed { frames, bytes: file.as_file().metadata()?.len(), reason })
         });
-        let Completed { frames, bytes, reason } = written.or_else(|error| {
+        let completed = written.or_else(|error| {
             complete(file.as_file_mut(), |frames| {
                 format!("it could not be written after frame {frames}: {error}")
             })
         })?;
-        *progress.lock() = Progress { frames, bytes };
-        Ok(Finished { file, frames, bytes, reason })
+        *progress.lock() = Progress { frames: completed.frames, bytes: completed.bytes };
+        Ok((file, completed))
     }
 }
 

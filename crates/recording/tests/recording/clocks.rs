@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Rom, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_protocol::{Op, Value};
 use framewire_recording::replay::{PlayOptions as Play, ReplayClock, replay};
@@ -32,10 +32,7 @@ fn core(file: &str, speed: Speed, clock: Clock) -> (TempDir, Arc<Embedded>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(file);
     std::fs::copy(game(file), &path).unwrap();
-    let console = || Box::new(|_, _: &str| {}) as _;
-    let rom = Rom::File(path);
-    let (scripts, mods) = (Vec::new(), Mods::default());
-    let config = Config { rom, speed, paused: true, clock, scripts, history: 0, mods, console };
+    let config = Config { speed, paused: true, clock, ..Config::new(Rom::File(path)) };
     (folder, Arc::new(Embedded::start(config).unwrap()))
 }
 
@@ -87,13 +84,13 @@ async fn a_game_with_a_clock_replays_identically_at_any_speed_and_after_a_pause(
                 done(&*core, vec![Op::Advance { frames: 100 }]).await;
                 let home = Home::new();
                 home.start(&core, "clock", Start::State, 10).await;
-                core.set_paused(false);
+                done(&*core, vec![Op::Resume {}]).await;
                 let frames = async || home.recordings.active("core").await.unwrap().progress.frames;
                 wait_for("a second", async || frames().await > 60).await;
                 // While the game is paused, the host's clock continues.
-                core.set_paused(true);
+                done(&*core, vec![Op::Pause {}]).await;
                 tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
-                core.set_paused(false);
+                done(&*core, vec![Op::Resume {}]).await;
                 let before = frames().await;
                 wait_for("another second", async || frames().await > before + 70).await;
                 let summary = home.recordings.stop("core").await.unwrap();

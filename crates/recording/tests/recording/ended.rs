@@ -9,7 +9,7 @@ use framewire_recording::replay::{PlayOptions as Play, ReplayError, replay};
 use framewire_recording::{Entry, Recording, Start, Writer};
 use std::sync::Arc;
 
-use crate::support::{Home, core, done, played, recorded, wait_for};
+use crate::support::{Home, core, done, played, recorded, state, wait_for};
 
 async fn begun(core: &Arc<Embedded>) -> Home {
     let home = Home::new();
@@ -23,7 +23,7 @@ async fn begun(core: &Arc<Embedded>) -> Home {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_a_loaded_state_and_another_game_end_a_recording_in_that_frame() {
     let core = core(true);
-    let state = state(&core).await;
+    let state = state(&core, 0).await;
     let rom = tempfile::Builder::new().suffix(".gba").tempfile().unwrap();
     std::fs::write(rom.path(), crate::support::DEMO).unwrap();
     let path = rom.path().to_str().unwrap().to_owned();
@@ -66,13 +66,6 @@ async fn only_the_second_reset_ends_a_recording_from_power_on() {
             (ended.frames, ended.reason),
             (frames, format!("the console was reset after frame {frames}"))
         );
-    }
-}
-
-async fn state(core: &Arc<Embedded>) -> Vec<u8> {
-    match done(&**core, vec![Op::SaveState { flags: 0 }]).await.remove(0) {
-        framewire_protocol::Value::Bytes(state) => state,
-        other => panic!("{other:?}"),
     }
 }
 

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use framewire_emulator::Embedded;
-use framewire_protocol::{Op, Value};
+use framewire_protocol::Op;
 use framewire_recording::{Ending, Options, Recordings, Start};
 
-use crate::support::{Home, PATIENCE, Random, core, done, name, play_at_random, played, recorded};
+use crate::support::{Home, PATIENCE, Random, core, done, name, play_at_random, played, recorded, state};
 
 /// The environment variable with the folder of recordings, for the process that is killed.
 const FOLDER: &str = "FRAMEWIRE_TEST_KILLED_FOLDER";
@@ -40,7 +39,7 @@ async fn killed_process() {
     let mut random = Random(std::env::var(SEED).unwrap().parse().unwrap());
     let recordings = Arc::new(Recordings::new(folder.into()));
     let core = core(true);
-    let state = state(&core).await;
+    let state = state(&core, 31).await;
     for number in 0.. {
         let recording = format!("{}-{number}", random.0);
         let start = if random.next().is_multiple_of(2) { Start::State } else { Start::PowerOn };
@@ -62,13 +61,6 @@ async fn killed_process() {
         }
         let summary = recordings.stop("core").await.unwrap();
         println!("ended {} {}", summary.frames, summary.reason);
-    }
-}
-
-async fn state(core: &Arc<Embedded>) -> Vec<u8> {
-    match done(&**core, vec![Op::SaveState { flags: 31 }]).await.remove(0) {
-        Value::Bytes(state) => state,
-        other => panic!("{other:?}"),
     }
 }
 

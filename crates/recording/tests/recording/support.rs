@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
-use framewire_emulator::{Clock, Embedded, Emulator};
+use framewire_emulator::embedded::{Config, Rom, Speed};
+use framewire_emulator::{Embedded, Emulator};
 use framewire_protocol::{Batch, Op, Value};
 use framewire_recording::replay::{PlayOptions as Play, Report, replay};
 use framewire_recording::{Options, Recording, Recordings, Start};
@@ -22,17 +22,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A core with the demo game, at unlimited speed.
 pub fn core(paused: bool) -> Arc<Embedded> {
-    let console = || Box::new(|_, _: &str| {}) as _;
-    let config = Config {
-        rom: Rom::Bytes(DEMO),
-        speed: Speed::Unlimited,
-        paused,
-        clock: Clock::Wall,
-        scripts: Vec::new(),
-        history: 0,
-        mods: Mods::default(),
-        console,
-    };
+    let config = Config { speed: Speed::Unlimited, paused, ..Config::new(Rom::Bytes(DEMO)) };
     Arc::new(Embedded::start(config).unwrap())
 }
 
@@ -40,6 +30,14 @@ pub fn core(paused: bool) -> Arc<Embedded> {
 pub async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Vec<Value> {
     let outcome = emulator.submit(Batch::new(ops), Instant::now() + PATIENCE).await.unwrap();
     outcome.results.into_iter().map(Result::unwrap).collect()
+}
+
+/// A savestate of a core, with these parts.
+pub async fn state(core: &Embedded, flags: u8) -> Vec<u8> {
+    match done(core, vec![Op::SaveState { flags }]).await.remove(0) {
+        Value::Bytes(state) => state,
+        other => panic!("{other:?}"),
+    }
 }
 
 pub async fn wait_for(what: &str, condition: impl AsyncFn() -> bool) {

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::dialect::{Answer, Codec};
-use super::{Dialect, Options, closed};
+use super::{Dialect, Options};
 
 /// The size of the buffer for a read, in bytes.
 const PIECE: usize = 16 * 1024;
@@ -114,7 +114,7 @@ impl Connection {
         self.buffer.clear();
         let limit = self.codec.longest_read().unwrap_or(u64::MAX);
         if (&mut self.stream).take(limit).read_buf(&mut self.buffer).await? == 0 {
-            return Err(closed());
+            return Err(Failure::Reset);
         }
         self.codec.receive(&self.buffer)
     }

@@ -51,21 +51,19 @@ impl Default for Options {
 /// A script that sends messages back, as a target.
 #[derive(Debug, Clone)]
 pub struct ScriptTarget {
-    address: String,
-    strategy: Strategy,
+    /// The script's address.
+    pub address: String,
+    /// When connections are opened, shared and closed.
+    pub strategy: Strategy,
     dialect: Dialect,
-    options: Options,
+    /// The options of all strategies.
+    pub options: Options,
 }
 
 impl ScriptTarget {
     /// A target at `address`, which has the form `HOST:PORT`.
     pub fn new(address: String, strategy: Strategy, dialect: Dialect, options: Options) -> Self {
         ScriptTarget { address, strategy, dialect, options }
-    }
-
-    /// The strategy: when connections are opened, shared and closed.
-    pub fn strategy(&self) -> Strategy {
-        self.strategy
     }
 
     /// Whether the dialect works only with Framewire's script.
@@ -80,16 +78,6 @@ impl ScriptTarget {
             _ => timeout,
         }
     }
-
-    /// Which replies are correct.
-    pub fn check(&self) -> &Check {
-        &self.options.check
-    }
-
-    /// The script's address.
-    pub fn address(&self) -> &str {
-        &self.address
-    }
 }
 
 impl Target for ScriptTarget {
@@ -98,11 +86,6 @@ impl Target for ScriptTarget {
     fn session(&self) -> ScriptSession {
         ScriptSession::new(self.clone())
     }
-}
-
-/// The failure if the script closed the connection before it answered.
-fn closed() -> Failure {
-    Failure::Reset
 }
 
 /// The failure if the script answered with an error.

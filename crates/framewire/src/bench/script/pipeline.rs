@@ -8,7 +8,6 @@ use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::closed;
 use super::connection::Connection;
 use super::dialect::{Answer, Codec, Ticket};
 
@@ -86,7 +85,7 @@ async fn read(mut reader: OwnedReadHalf, shared: Arc<Mutex<Shared>>) {
     loop {
         buffer.clear();
         let failure = match reader.read_buf(&mut buffer).await {
-            Ok(0) => Some(closed()),
+            Ok(0) => Some(Failure::Reset),
             Ok(_) => hand_out(&shared, &buffer).err(),
             Err(error) => Some(error.into()),
         };

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::connection::Connection;
 use super::dialect::{self, Answer};
 use super::pipeline::Pipeline;
-use super::{Dialect, ScriptTarget, closed, refused};
+use super::{Dialect, ScriptTarget, refused};
 
 /// The connections of one run; all clients share them.
 #[derive(Clone)]
@@ -137,7 +137,7 @@ impl Inner {
                     }
                 };
                 call.mark_sent(call.payload.len());
-                pipeline.send(call.payload).await.unwrap_or(Err(closed()))
+                pipeline.send(call.payload).await.unwrap_or(Err(Failure::Reset))
             }
             Kept::Link(link) => self.through_link(link, call).await,
         }
@@ -176,7 +176,7 @@ impl Inner {
         match receiver.await {
             Ok(Ok(outcome)) => dialect::answer(outcome),
             Ok(Err(error)) => Err(link_failure(error)),
-            Err(_) => Err(closed()),
+            Err(_) => Err(Failure::Reset),
         }
     }
 }

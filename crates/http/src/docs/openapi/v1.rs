@@ -53,15 +53,15 @@ pub(super) fn document() -> OpenApi {
     let mut document = v1::router().merge(rpc::router()).into_openapi();
     document.paths.paths.extend(login_paths().map(|(path, item)| (path.to_owned(), item)));
     for (path, item) in &mut document.paths.paths {
-        let effect = PathEffect::take(item);
+        let effect = PathEffect::of(item);
+        item.extensions = None;
         for (method, operation) in operations(item) {
             describe_bytes(operation);
-            let keyed = takes_key(&method, effect);
+            let keyed = catalog::takes_key(&method, effect);
             if keyed {
                 operation.parameters.get_or_insert_default().push(super::idempotency_key().into());
             }
-            let of_server =
-                method == HttpMethod::Get && is_known_to_server(path) && !is_of_emulator(operation);
+            let of_server = method == Method::GET && is_known_to_server(path) && !is_of_emulator(operation);
             add_problems(operation, of_server, keyed);
         }
     }
@@ -103,13 +103,13 @@ fn open_parts(components: &mut Components) {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
     let all = [
-        (HttpMethod::Get, &mut item.get),
-        (HttpMethod::Put, &mut item.put),
-        (HttpMethod::Post, &mut item.post),
-        (HttpMethod::Patch, &mut item.patch),
-        (HttpMethod::Delete, &mut item.delete),
+        (Method::GET, &mut item.get),
+        (Method::PUT, &mut item.put),
+        (Method::POST, &mut item.post),
+        (Method::PATCH, &mut item.patch),
+        (Method::DELETE, &mut item.delete),
     ];
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
@@ -150,18 +150,6 @@ fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
         RefOr::T(own) => Some(own),
         RefOr::Ref(_) => None,
     }
-}
-
-/// Whether requests of this method to a path with this effect may have an `Idempotency-Key`.
-fn takes_key(method: &HttpMethod, effect: PathEffect) -> bool {
-    let method = match method {
-        HttpMethod::Put => Method::PUT,
-        HttpMethod::Post => Method::POST,
-        HttpMethod::Patch => Method::PATCH,
-        HttpMethod::Delete => Method::DELETE,
-        _ => return false,
-    };
-    catalog::takes_key(&method, effect)
 }
 
 /// Adds the problems that an operation may answer with. `of_server` says whether the server answers without an

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::Extension;
 use axum::extract::ws::Message;
-use framewire_emulator::{Audio, Sound};
+use framewire_emulator::Audio;
 use framewire_media::adpcm::AdpcmEncoder;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::json;
@@ -129,7 +129,7 @@ struct AudioQuery {
 }
 
 /// The format of samples.
-#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum SoundFormat {
     /// Signed 16-bit integers, little-endian.
@@ -137,35 +137,6 @@ enum SoundFormat {
     S16le,
     /// IMA ADPCM.
     Adpcm,
-}
-
-/// Encodes samples for messages.
-enum SoundEncoder {
-    Plain,
-    Adpcm(AdpcmEncoder),
-}
-
-impl SoundEncoder {
-    fn new(format: SoundFormat) -> SoundEncoder {
-        match format {
-            SoundFormat::S16le => SoundEncoder::Plain,
-            SoundFormat::Adpcm => SoundEncoder::Adpcm(AdpcmEncoder::new()),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            SoundEncoder::Plain => "s16le",
-            SoundEncoder::Adpcm(_) => "adpcm",
-        }
-    }
-
-    fn encode(&mut self, sound: &Sound) -> Vec<u8> {
-        match self {
-            SoundEncoder::Plain => sound.samples.iter().flat_map(|sample| sample.to_le_bytes()).collect(),
-            SoundEncoder::Adpcm(encoder) => encoder.encode(&sound.samples),
-        }
-    }
 }
 
 /// Sends the sound over a WebSocket: first its format in a text message, then samples in binary messages.
@@ -192,7 +163,7 @@ async fn audio(
     })?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         let mut socket = PacedSocket::new(socket, stopping, outflow);
-        let Err(end) = play(&mut socket, audio, SoundEncoder::new(format)).await;
+        let Err(end) = play(&mut socket, audio, format).await;
         socket.close(end).await;
         drop(place);
     }))
@@ -201,8 +172,9 @@ async fn audio(
 async fn play(
     socket: &mut PacedSocket,
     mut audio: Audio,
-    mut encoder: SoundEncoder,
+    format: SoundFormat,
 ) -> Result<Infallible, SocketEnd> {
+    let mut adpcm = AdpcmEncoder::new();
     let mut rate = None;
     let mut missed = 0;
     loop {
@@ -220,12 +192,16 @@ async fn play(
         let mut messages = Vec::new();
         let mut say = |text: serde_json::Value| messages.push(Message::Text(text.to_string().into()));
         if rate != Some(sound.rate) {
-            say(json!({"format": encoder.name(), "channels": CHANNELS, "rate": sound.rate}));
+            say(json!({"format": format, "channels": CHANNELS, "rate": sound.rate}));
         }
         if missed > 0 {
             say(json!({"missed": missed}));
         }
-        messages.push(Message::Binary(encoder.encode(&sound).into()));
+        let samples: Vec<u8> = match format {
+            SoundFormat::S16le => sound.samples.iter().flat_map(|sample| sample.to_le_bytes()).collect(),
+            SoundFormat::Adpcm => adpcm.encode(&sound.samples),
+        };
+        messages.push(Message::Binary(samples.into()));
         socket.send(messages).await?;
         (rate, missed) = (Some(sound.rate), 0);
     }

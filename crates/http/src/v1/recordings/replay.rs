@@ -34,7 +34,7 @@ fn yes() -> bool {
 }
 
 /// A replay.
-#[derive(Serialize, ToSchema)]
+#[derive(Default, Serialize, ToSchema)]
 #[schema(as = Replay)]
 struct ReplayResponse {
     /// The name of the recording.
@@ -97,15 +97,7 @@ impl ReplayResponse {
             recording: task.name.to_string(),
             frames: task.frames,
             played: task.played(),
-            over: false,
-            equal: None,
-            pictures: None,
-            memories: None,
-            diverged: None,
-            clock: None,
-            damage: None,
-            cancelled: false,
-            problem: None,
+            ..ReplayResponse::default()
         };
         let Some(result) = task.result() else { return response };
         response.over = true;

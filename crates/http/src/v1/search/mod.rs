@@ -164,14 +164,11 @@ struct Open {
     served: Arc<Served>,
     /// The checksum of the game in which the search began.
     game: Option<u32>,
+    /// The caller that began it.
+    owner: Owner,
 }
 
 impl Open {
-    /// Finds a search, for a caller that only reads. Every caller may do that.
-    fn find(operations: &Operations, searches: &SearchTable, id: &str) -> Result<Open, Problem> {
-        Ok(Open::with_owner(operations, searches, id)?.0)
-    }
-
     /// Finds a search, for a caller that changes it.
     fn to_change(
         operations: &Operations,
@@ -179,17 +176,13 @@ impl Open {
         id: &str,
         caller: Owner,
     ) -> Result<Open, Problem> {
-        let (open, owner) = Open::with_owner(operations, searches, id)?;
-        caller.check_change(&owner, &format!("search {id}"))?;
+        let open = Open::find(operations, searches, id)?;
+        caller.check_change(&open.owner, &format!("search {id}"))?;
         Ok(open)
     }
 
-    /// Finds a search and the caller that began it.
-    fn with_owner(
-        operations: &Operations,
-        searches: &SearchTable,
-        id: &str,
-    ) -> Result<(Open, Owner), Problem> {
+    /// Finds a search, for a caller that only reads. Every caller may do that.
+    fn find(operations: &Operations, searches: &SearchTable, id: &str) -> Result<Open, Problem> {
         let missing = || {
             let idle = searches.idle().as_secs() / 60;
             Problem::not_found(format!(
@@ -200,7 +193,7 @@ impl Open {
         let number = id.parse().map_err(|_| missing())?;
         let (search, subject) = searches.get(number, Instant::now()).ok_or_else(missing)?;
         let served = operations.emulators.get(&subject.emulator).cloned().ok_or_else(missing)?;
-        Ok((Open { id: number, search, served, game: subject.game }, subject.owner))
+        Ok(Open { id: number, search, served, game: subject.game, owner: subject.owner })
     }
 
     /// Fails if the emulator now has another game, in which the same addresses mean something else.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::live::script::{ScriptPort, ready};
+use super::live::script::connected;
 use super::ok;
 use super::problems::problem;
 use crate::support::Server;
@@ -76,9 +76,7 @@ fn bad_cheats_are_refused() {
 
 #[test]
 fn an_attached_mgba_has_no_cheats() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     for (method, path, body) in [
         ("GET", "/v1/cheats", json!(null)),
         ("POST", "/v1/cheats", json!({"codes": ["0200004C:0009"]})),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::live::script::{ScriptPort, ready};
+use super::live::script::connected;
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, repository, wait_for};
@@ -59,9 +59,7 @@ fn another_game_is_loaded_and_an_invalid_one_is_refused() {
 
 #[test]
 fn the_error_says_why_an_attached_mgba_does_not_load_a_game() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     let text = server.folder.path().join("none.gba").display().to_string();
     std::fs::write(&text, "nothing").unwrap();
     for (path, says) in [

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
-use framewire_emulator::{Clock, Embedded};
+use framewire_emulator::Embedded;
+use framewire_emulator::embedded::{Config, Rom};
 use framewire_http::{NameError, Served};
 use framewire_libmgba::Level;
 use serde_json::json;
@@ -15,14 +15,9 @@ use crate::support::{Server, field, repository};
 /// Another emulator with the demo game, paused.
 fn served(name: &str) -> Served {
     let config = Config {
-        rom: Rom::File(repository("rom/framewire-demo.gba")),
-        speed: Speed::Times(1.0),
         paused: true,
-        clock: Clock::Wall,
-        scripts: Vec::new(),
-        history: 0,
-        mods: Mods::default(),
         console: || Box::new(crate::console::collect as fn(Level, &str)),
+        ..Config::new(Rom::File(repository("rom/framewire-demo.gba")))
     };
     let emulator = Arc::new(Embedded::start(config).unwrap());
     Served::new(name, emulator)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::live::script::{ScriptPort, ready};
+use super::live::script::connected;
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, wait_for};
@@ -139,9 +139,7 @@ fn changes_of_memory_are_listed_on_the_line() {
 
 #[test]
 fn an_attached_emulator_goes_back_to_a_frame_whose_state_is_kept() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     let states =
         || ok(&server.get("/v1/timeline"))["lines"][0]["states"].as_array().cloned().unwrap_or_default();
     wait_for("states", || states().len() >= 3);

@@ -6,7 +6,7 @@ use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
 use super::live::client::{Rpc, json_of, post};
-use super::live::script::{ScriptPort, ready};
+use super::live::script::{ScriptPort, connected, ready};
 use super::problems::problem;
 use crate::support::{Server, core, game_boy, wait_for};
 
@@ -166,9 +166,7 @@ fn registers_of_the_game_boy_are_listed_and_written_by_name() {
 
 #[test]
 fn registers_of_an_attached_mgba_are_listed_and_written_by_name() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     uses_registers_of_the_gba(&server);
 }
 
@@ -188,9 +186,7 @@ fn io_registers_are_read_and_written_by_name() {
 
 #[test]
 fn io_registers_of_attached_consoles_are_read_and_written_by_name() {
-    let port = ScriptPort::new();
-    let (core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (core, server) = connected();
     uses_io_of_the_gba(&server);
     drop((server, core));
     let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());
@@ -207,9 +203,7 @@ fn cycles_are_counted_on_both_consoles() {
 
 #[test]
 fn an_attached_mgba_refuses_to_count_cycles_with_the_reason() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     let refusal = problem(&server.get("/v1/cycles"), 501);
     assert!(
         refusal["detail"].as_str().unwrap().contains("mGBA's Lua cannot read the cycle counter"),

@@ -7,7 +7,7 @@ use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
 use super::live::client::{Events, Rpc};
-use super::live::script::{ScriptPort, ready};
+use super::live::script::connected;
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, core};
@@ -118,9 +118,7 @@ fn layers_are_listed_and_switched_off_and_on() {
 
 #[test]
 fn an_attached_mgba_supports_neither_sensors_nor_layers() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     for (method, path, body, says) in [
         ("GET", "/v1/sensors", "", "Game Pak sensors"),
         ("PUT", "/v1/sensors", "{\"gyro\": 1}", "Game Pak sensors"),

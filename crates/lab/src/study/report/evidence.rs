@@ -136,10 +136,7 @@ impl Evidence {
     pub fn ended(&self) -> Vec<(String, Vec<Ended>)> {
         let steps = (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number));
         let names = steps.map(|step| ended_name(&step.name));
-        names
-            .filter_map(|name| Some((self.archive.result(&name)?, name)))
-            .map(|(ended, name)| (name, ended))
-            .collect()
+        names.filter_map(|name| self.archive.result(&name).map(|ended| (name, ended))).collect()
     }
 
     /// The system's counters during a trial.

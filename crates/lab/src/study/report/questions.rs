@@ -12,7 +12,7 @@ use crate::setup::Script;
 use crate::study::passes::Spread;
 use crate::study::plan;
 use crate::study::steps::{Search, Way};
-use crate::study::trials::{ALLOCATIONS, SEARCHES, garbage};
+use crate::study::trials::{ALLOCATIONS, SEARCHES, garbage, name as trial};
 
 /// An answer.
 struct Answer {
@@ -76,15 +76,6 @@ pub fn section(evidence: &Evidence) -> String {
 
 fn answer(text: String, steps: impl IntoIterator<Item = String>, sure: &'static str) -> Option<Answer> {
     Some(Answer { text, steps: steps.into_iter().collect(), sure })
-}
-
-fn trial(group: &str, script: Script, name: &str) -> String {
-    format!("{group}-{}-{name}", script.name())
-}
-
-/// A row, by the name of its step; `None` if it was not measured.
-fn row<'a>(evidence: &'a Evidence, step: &str) -> Option<&'a Row> {
-    evidence.row(step)
 }
 
 fn failed(row: &Row) -> String {
@@ -152,7 +143,7 @@ fn collapse(evidence: &Evidence) -> Option<Answer> {
         plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, 80),
         plan::beyond_row(Script::Ours, framewire_loadtest::Strategy::PerRequest, 80),
     ];
-    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
     let [low, middle, high, ours] = rows[..] else { return None };
     let tried_again = |row: &Row| row.intended.max >= FIRST_RETRY;
     let verdict = if tried_again(high) && !tried_again(low) && !tried_again(ours) {
@@ -177,7 +168,7 @@ fn collapse(evidence: &Evidence) -> Option<Answer> {
 
 fn pool(evidence: &Evidence) -> Option<Answer> {
     let steps = ["v4", "v5"].map(|version| plan::version_row(version, Script::Study, None, 20));
-    let [each, pool] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let [each, pool] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
     let verdict = if pool.success > each.success {
         "Yes, because a pool opens few connections: the queue for new connections overflows less often, and Lua collects \
          fewer closed sockets."
@@ -205,7 +196,7 @@ fn pool(evidence: &Evidence) -> Option<Answer> {
 fn forcibly_closed(evidence: &Evidence) -> Option<Answer> {
     let with = plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, plan::KEPT);
     let steps = [with, plan::KEPT_ROW.to_owned()];
-    let [with, without] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let [with, without] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
     answer(
         format!(
             "mGBA closes a socket's descriptor twice, the second time when Lua collects the socket as garbage. By then, the \
@@ -220,7 +211,7 @@ fn forcibly_closed(evidence: &Evidence) -> Option<Answer> {
 
 fn already_connected(evidence: &Evidence) -> Option<Answer> {
     let steps = ["15-after", "15-after-pool"].map(|name| trial("broken", Script::Study, name));
-    let [study, drops] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let [study, drops] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
     let text = study.failure_texts.keys().find(|text| text.contains("connected"));
     answer(
         format!(
@@ -238,7 +229,7 @@ fn already_connected(evidence: &Evidence) -> Option<Answer> {
 fn multiplexing(evidence: &Evidence) -> Option<Answer> {
     let load = crate::bench::Load::Rate(1000);
     let steps = [plan::row(plan::MUX_STUDY, None, load), plan::row(plan::MUX_OURS, None, load)];
-    let [study, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let [study, ours] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
     answer(
         format!(
             "Yes. Text replies come in the order of their requests, and binary frames carry request ids. At 1,000/s on one \
@@ -257,7 +248,7 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
         plan::version_row("v4", Script::Study, None, 20),
         trial("waiting", Script::Ours, "20"),
     ];
-    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
     let [study, usual, ours] = rows[..] else { return None };
     let [study_waiting, ours_waiting] =
         [evidence.system(&steps[0])?.waiting, evidence.system(&steps[2])?.waiting];
@@ -279,7 +270,7 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
 
 fn retries(evidence: &Evidence) -> Option<Answer> {
     let steps = [trial("retries", Script::Study, "40"), plan::version_row("v6", Script::Study, None, 40)];
-    let [theirs, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let [theirs, ours] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
     answer(
         format!(
             "They hide resets, but a request that is tried again takes longer: with the study's wait of 400 ms, the slowest of \
@@ -302,8 +293,8 @@ fn first_connection(evidence: &Evidence) -> Option<Answer> {
         plan::version_row("v4", Script::Study, None, 5),
         plan::version_row("v5", Script::Study, None, 10),
     ];
-    let [cold, warm] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
-    let [each, pool] = [row(evidence, &steps[2])?, row(evidence, &steps[3])?];
+    let [cold, warm] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
+    let [each, pool] = [evidence.row(&steps[2])?, evidence.row(&steps[3])?];
     answer(
         format!(
             "Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts a connection in the frame in which it would \
@@ -327,7 +318,7 @@ fn warm(evidence: &Evidence) -> Option<Answer> {
         plan::version_row("v6", Script::Ours, None, 160),
         trial("warm", Script::Ours, "160"),
     ];
-    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
     let [study, study_warm, ours, ours_warm] = rows[..] else { return None };
     let changes = |value: fn(&Row) -> f64| {
         [(study, study_warm), (ours, ours_warm)].iter().any(|(cold, warm)| differ(value(cold), value(warm)))
@@ -360,7 +351,7 @@ fn nagle(evidence: &Evidence) -> Option<Answer> {
     let steps = ["pool-20-off", "pool-20-on", "mux-400-off", "mux-400-on"]
         .map(|name| trial("nagle", Script::Study, name));
     let shown = |step: &String| -> Option<String> {
-        let (row, packets) = (row(evidence, step)?, evidence.system(step)?.packets?);
+        let (row, packets) = (evidence.row(step)?, evidence.system(step)?.packets?);
         Some(format!("{} packets, mean {} ms", thousands(&packets.to_string()), millis(row.intended.mean)))
     };
     let shown: Vec<_> = steps.iter().filter_map(shown).collect();
@@ -377,11 +368,11 @@ fn nagle(evidence: &Evidence) -> Option<Answer> {
 
 fn truncation(evidence: &Evidence) -> Option<Answer> {
     let steps = ["5000-5", "mixed-20", "uuid-20"].map(|name| trial("unframed", Script::Study, name));
-    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
     let [long, mixed, short] = rows[..] else { return None };
     let framed = plan::version_row("v7", Script::Study, Some(5000), 40);
     let wrong = |row: &Row| percent(100.0 * failures(row, "wrong reply") as f64 / row.requests.max(1) as f64);
-    let framed_wrong = row(evidence, &framed).map(wrong)?;
+    let framed_wrong = evidence.row(&framed).map(wrong)?;
     answer(
         format!(
             "Without marks at their end they are cut, and the client takes the rest for the next reply: {} of the replies were \

@@ -227,16 +227,11 @@ fn allocations() -> Allocations {
 
 fn ending() -> Ending {
     Ending {
-        client: "a client".to_owned(),
-        ended: "exit status: 0".to_owned(),
         ending: Some(1.5),
         console: vec!["error client 7: a|b <i>".to_owned()],
         new_client: Some(2.5),
-        through_client: None,
         silence: Some(15_000.0),
-        noticed: None,
-        error: None,
-        connections_left: 0,
+        ..Ending::of("a client", "exit status: 0".to_owned())
     }
 }
 

@@ -77,7 +77,8 @@ fn table(evidence: &Evidence, question: &Question) -> String {
     let mut table = Table::new(&[&["<sockets", "asked", "<script"], &FIGURES[..], &heads[..]].concat());
     for trial in question.trials {
         for script in trial.scripts() {
-            line(evidence, &mut table, script, trial, trials::name(question.group, script, trial), further);
+            let step = trials::name(question.group, script, trial.name);
+            line(evidence, &mut table, script, trial, step, further);
         }
     }
     table.finish()

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::client::{Rpc, json_of, post};
-use super::script::{ScriptPort, ready};
+use super::script::connected;
 use crate::support::{Server, repository};
 
 /// How many times each example runs. If the wait came after the tap, most runs would miss the condition.
@@ -74,9 +74,7 @@ fn the_examples_notice_a_condition_that_holds_for_one_frame() {
 
 #[test]
 fn the_examples_notice_a_condition_that_holds_for_one_frame_in_an_attached_mgba() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     run(&server);
     wait_and_tap(&server);
     watch_and_tap(&server);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Events, Rpc, json_of, post, watch};
-use super::script::{ScriptPort, ready};
+use super::script::connected;
 use crate::support::{Server, encoded, field, wait_for};
 use crate::v1::problems::problem;
 
@@ -389,8 +389,6 @@ fn pointers_frozen_values_and_appended_timelines_work() {
 
 #[test]
 fn pointers_frozen_values_and_appended_timelines_work_on_an_attached_mgba() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     check(&server);
 }

@@ -1,11 +1,14 @@
 //! POST /v1/run.
 
-use framewire_emulator::embedded::Speed;
+use std::time::Instant;
+
+use framewire_emulator::Emulator;
+use framewire_protocol::Op;
 use serde_json::{Value, json};
 
 use super::client::{Rpc, json_of, post};
-use super::script::{ScriptPort, ready};
-use crate::support::{Server, field, wait_for};
+use super::script::connected;
+use crate::support::{PATIENCE, Server, field, wait_for};
 use crate::v1::problems::problem;
 
 fn run(server: &Server, body: &Value) -> Value {
@@ -56,12 +59,12 @@ fn a_condition_that_holds_for_one_frame_is_never_missed() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the core that runs the script is not the server's emulator")]
 fn a_condition_that_holds_for_one_frame_is_never_missed_on_an_attached_mgba() {
-    let port = ScriptPort::new();
-    let (core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (core, server) = connected();
     finds_every_single_frame(&server);
-    core.set_speed(Speed::Unlimited).unwrap();
+    let faster = core.submit(Op::SetSpeed { thousandths: 0 }.into(), Instant::now() + PATIENCE);
+    faster.wait().unwrap().single().unwrap();
     finds_every_single_frame(&server);
 }
 
@@ -108,9 +111,7 @@ fn steps_run_one_after_the_other() {
 
 #[test]
 fn steps_run_one_after_the_other_on_an_attached_mgba() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     runs_steps(&server);
 }
 
@@ -142,9 +143,7 @@ fn a_paused_core_runs_exactly_the_frames_of_a_run() {
 
 #[test]
 fn lockstep_runs_exactly_the_frames_of_a_run() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     begin(&server);
     json_of(&post(&server, "/v1/lockstep", &json!({"timeout": 20_000})), 200);
     runs_exact_frames(&server);

@@ -44,6 +44,14 @@ impl ScriptPort {
     }
 }
 
+/// A core that runs the demo game and a script, and a server that is connected to the script.
+pub fn connected() -> (Embedded, Server) {
+    let port = ScriptPort::new();
+    let (core, server) = (port.core(), port.server(|_| {}));
+    ready(&server);
+    (core, server)
+}
+
 /// Waits until the server is connected to the script and the core runs frames.
 pub fn ready(server: &Server) {
     wait_for("a connection", || server.get("/v1/emulator").text().contains("\"run\":\"running\""));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::client::{json_of, post};
-use super::script::{ScriptPort, ready};
+use super::script::connected;
 use crate::support::{Server, field};
 use crate::v1::problems::problem;
 
@@ -49,9 +49,7 @@ fn a_wait_ends_after_its_frames_even_while_the_memory_changes() {
 
 #[test]
 fn waits_on_an_attached_mgba_end_in_the_exact_frame_too() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|_| {}));
-    ready(&server);
+    let (_core, server) = connected();
     let frames = [100, 130].map(|frame| {
         let waited =
             json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[frame] >= {frame}")})), 200);

@@ -3,22 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::support::{Reply, Server};
+use crate::support::{KEY, Server};
 use crate::v1::problems::problem;
 
 const SOCKETS: [&str; 3] = ["/v1/ws", "/v1/video", "/v1/audio"];
-
-fn open(server: &Server, target: &str, key: &str) -> (TcpStream, Reply) {
-    let mut stream = server.connect();
-    write!(
-        stream,
-        "GET {target} HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
-         sec-websocket-version: 13\r\nsec-websocket-key: {key}\r\n\r\n"
-    )
-    .unwrap();
-    let reply = Reply::read(&mut stream);
-    (stream, reply)
-}
 
 /// Reads until the close frame arrives, and returns its code. Returns `None` if the connection ends without a code.
 fn close_code(stream: &mut TcpStream) -> Option<u16> {
@@ -53,11 +41,11 @@ fn a_websocket_key_that_is_not_16_bytes_is_refused() {
         for key in
             ["", "x", "dGhlIHNhbXBsZSBub25j", "dGhlIHNhbXBsZSBub25jZQ", "dGhlIHNhbXBsZSBub25jZSEh", "!!!"]
         {
-            let (_, reply) = open(&server, target, key);
+            let (_, reply) = server.upgrade(target, key);
             let error = problem(&reply, 400);
             assert!(error["detail"].as_str().unwrap().contains("16 random bytes"), "{target} {key}: {error}");
         }
-        assert_eq!(open(&server, target, "dGhlIHNhbXBsZSBub25jZQ==").1.status, 101, "{target}");
+        assert_eq!(server.upgrade(target, KEY).1.status, 101, "{target}");
     }
 }
 
@@ -77,7 +65,7 @@ fn invalid_frames_are_answered_with_a_close_frame() {
     ];
     for target in SOCKETS {
         for (name, bytes, code) in faults {
-            let (mut stream, reply) = open(&server, target, "dGhlIHNhbXBsZSBub25jZQ==");
+            let (mut stream, reply) = server.upgrade(target, KEY);
             assert_eq!(reply.status, 101);
             let padding = if name == "a long ping" { 128 } else { 0 };
             stream.write_all(&[bytes, &vec![b'x'; padding]].concat()).unwrap();
