@@ -181,7 +181,9 @@ function M.start_on(loop, callback, main, ...)
 end
 
 --- Lets another thread or process use the processor, if one is waiting for it.
-M.yield = sys.yield
+function M.yield()
+  sys.yield()
+end
 
 --- Waits for the thread to end.
 ---@return boolean ok whether the thread's function returned without an error

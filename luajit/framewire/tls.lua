@@ -162,7 +162,8 @@ function Secure:wait(interest, timeout)
   return self.socket:wait(interest, timeout)
 end
 
--- These methods call `send_bytes`, `receive_into` and `wait`.
+-- These methods call `send_bytes`, `receive_into` and `wait`. With "again", `send` and `receive` also return what to
+-- wait for, READ or WRITE, as `send_bytes` and `receive_into` do.
 for _, name in ipairs { "send", "receive", "write", "read" } do Secure[name] = socket.methods[name] end
 
 --- This side's address.

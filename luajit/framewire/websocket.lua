@@ -417,7 +417,7 @@ function M.accept(request, response, options)
   if options.on_message then return self end
   ok, message = task:suspend(30)
   if not ok then
-    -- This has no socket, so the server must not close it.
+    -- The WebSocket has no socket yet, so `http.task` must not close it.
     response.upgraded = nil
     return nil, message
   end

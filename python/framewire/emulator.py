@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
-from framewire._result import Result
 from framewire.memory import Memory
 from framewire.model import (
     Address,
@@ -37,6 +36,14 @@ from framewire.model import (
 from framewire.screen import Screen
 
 Item = TypeVar("Item", covariant=True)
+
+
+class Result(Protocol[Item]):
+    """The result of an operation in a batch."""
+
+    @property
+    def value(self) -> Item:
+        """The value, after the batch has run."""
 
 
 class Stream(Protocol[Item]):

@@ -438,6 +438,7 @@ def test_other_methods_can_be_called(emulator: Client) -> None:
         (lambda e: e.memory.__setitem__("presses", 1), InvalidRequest, r"one to 'presses\[0\]'"),
         (lambda e: e.memory.__setitem__("bricks", [300] * 70), InvalidRequest, "from 0 to 255"),
         (lambda e: e.memory.__setitem__(slice(SCRATCH, SCRATCH + 2), b"abc"), InvalidRequest, "has 2 bytes"),
+        (lambda e: e.memory.__setitem__(slice(SCRATCH, SCRATCH + 2), np.uint8(5)), InvalidRequest, "assign bytes"),
         (lambda e: e.press("C"), InvalidRequest, "A, B, Select, Start"),
         (lambda e: e.press([1]), InvalidRequest, "use names of keys"),
         (lambda e: e.press("A", frames=0), InvalidRequest, "frames is 0"),

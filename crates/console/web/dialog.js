@@ -8,7 +8,7 @@ import { el, freshId } from "./dom.js";
  */
 
 /**
- * Asks for a confirmation; true if the user confirms. While the page copies actions, nothing is asked.
+ * Asks for a confirmation; true if the user confirms. While the page copies actions, it is true without a question.
  * @param {Api} api
  * @param {string} question
  * @param {string} detail

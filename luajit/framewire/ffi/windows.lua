@@ -200,7 +200,10 @@ end
 
 --- Keeps the calling thread on one core. Returns 0 or -1.
 function M.pin(core)
-  if core >= 64 then return -1 end
+  if core >= 64 then
+    C.SetLastError(87) -- ERROR_INVALID_PARAMETER
+    return -1
+  end
   return C.SetThreadAffinityMask(C.GetCurrentThread(), ffi.cast("uintptr_t", 2 ^ core)) ~= 0 and 0 or -1
 end
 

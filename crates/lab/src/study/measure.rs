@@ -125,6 +125,7 @@ impl Study<'_> {
         let mut measure = match Measure::new(&self.archive, self.lengths, self.stop, opened.is_some()) {
             Ok(measure) => measure,
             Err(error) => {
+                // The other lanes wait for all lanes.
                 if let Some(opened) = opened {
                     opened.wait();
                 }
