@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 
-/// The length of a message in round trips, in bytes.
+/// The length in bytes of each message of a round trip.
 const DIALOGUE: usize = 11;
-/// The length of a message in a stream in one direction, in bytes.
+/// The length in bytes of each message of a stream in one direction.
 const STREAM: usize = 64;
 const LONG: Option<Duration> = Some(Duration::from_secs(10));
 

@@ -38,7 +38,7 @@ export class Sound {
     });
   }
 
-  /** Turns sound on or off. Browsers allow it only in response to a click. */
+  /** Turns sound on or off. Browsers start sound only after the user has clicked or pressed a key. */
   toggle() {
     this.on.set(!this.on.value);
     if (this.on.value) {

@@ -18,6 +18,7 @@ export class CellPicture {
   canvas = el("canvas", {});
   /** @type {HTMLElement} */
   #sheet;
+  /** Marks the cell that `cell` returns: the one under the pointer, or the chosen one. */
   #chosenMark = el("div", { class: "cell-mark", hidden: true });
   #boxes = el("div", { class: "boxes" });
   /** Width and height of a cell in pixels. */
@@ -56,7 +57,8 @@ export class CellPicture {
   }
 
   /**
-   * The cell under the pointer, or the chosen cell if the pointer is not over the picture.
+   * The cell under the pointer. If the pointer is not over the picture, or has not moved since the last arrow key, the
+   * chosen cell.
    * @returns {Cell | undefined}
    */
   get cell() {

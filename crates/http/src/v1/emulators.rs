@@ -37,7 +37,7 @@ async fn all(State(operations): State<Arc<Operations>>) -> Json<EmulatorList> {
 
 /// Returns the state of an emulator, without waiting for it.
 #[utoipa::path(get, path = "/v1/emulator", operation_id = "emulatorState", tag = "emulators", params(EmulatorParam),
-    responses((status = 200, description = "Kind, connection, pace, game and versions.", body = EmulatorState)))]
+    responses((status = 200, description = "Kind, connection, speed, game and versions.", body = EmulatorState)))]
 async fn one(selected: SelectedEmulator) -> Json<EmulatorState> {
     Json(selected.emulator.state())
 }

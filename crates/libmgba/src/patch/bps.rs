@@ -1,5 +1,5 @@
-//! Applies BPS patches. A patch contains the sizes and checksums of both ROMs, and actions that write the patched ROM
-//! from beginning to end.
+//! Applies BPS patches. A patch contains the size and the checksum of the original ROM and of the patched ROM. It also
+//! contains actions that write the patched ROM from beginning to end.
 
 use super::Problem;
 use super::reader::Reader;
@@ -25,7 +25,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
         }
         let outside = |what: &str, from: usize| {
             refused(format!(
-                "the action there copies {length} bytes from byte {from} of the {what}, which has fewer"
+                "the action there copies {length} bytes from byte {from} of the {what}, which ends too early"
             ))
         };
         match action & 3 {
@@ -45,7 +45,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
             _ => {
                 from_patched = moved(&mut reader, from_patched)?;
                 if from_patched >= patched.len() {
-                    return Err(outside("patched ROM", from_patched));
+                    return Err(outside("unfinished patched ROM", from_patched));
                 }
                 // The bytes to copy may be bytes that this action has just written.
                 for _ in 0..length {

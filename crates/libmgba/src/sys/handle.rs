@@ -38,12 +38,12 @@ pub const PICTURE: usize = 256 * 224;
 /// least [`PICTURE`] of them.
 pub type Canvas = Box<dyn AsRef<[AtomicU32]> + Send>;
 
-// SAFETY: a console is `Send`. A core is not bound to the thread that made it: libmgba keeps per-thread
+// SAFETY: `Console` and `Canvas` are `Send`. A core is not bound to the thread that made it: libmgba keeps per-thread
 // data only for threads that it starts itself, and the shim lets it start no threads.
 unsafe impl Send for Handle {}
 
-/// Locked during each call that attaches scripts, because libmgba then fills tables that all contexts share, without a
-/// lock.
+/// Locked during each call that attaches scripts. During such a call, libmgba fills tables that all contexts share, and
+/// it does not lock them itself.
 static ATTACH: Mutex<()> = Mutex::new(());
 
 /// libmgba's log is switched off before the first core is opened.

@@ -217,7 +217,7 @@ fn invalid_patches_are_refused_with_the_position_and_the_reason() {
         (bps_with(&[action(0, size + 1)]), bps_head(size, size).len(), "writes"),
         (bps_with(&[action(2, 8), number(size << 1)]), bps_head(size, size).len(), "of the ROM"),
         (bps_with(&[action(2, 8), number(4 << 1 | 1)]), bps_head(size, size).len() + 1, "leads 4 bytes back"),
-        (bps_with(&[action(3, 8), number(0)]), bps_head(size, size).len(), "of the patched ROM"),
+        (bps_with(&[action(3, 8), number(0)]), bps_head(size, size).len(), "of the unfinished patched ROM"),
         (bps_with(&[action(0, 16)]), bps_head(size, size).len() + 1, "the actions write 16 bytes"),
         (bps_with(&[action(1, 9)]), bps_head(size, size).len() + 1, "cut short"),
         (
