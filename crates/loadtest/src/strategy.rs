@@ -21,21 +21,32 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// All strategies, with their names on a command line.
-    pub const NAMES: [(&str, Strategy); 6] = [
-        ("single", Strategy::Single),
-        ("per-request", Strategy::PerRequest),
-        ("pool", Strategy::Pool),
-        ("pool-retry", Strategy::PoolRetry),
-        ("pool-keep-broken", Strategy::PoolKeepBroken),
-        ("mux", Strategy::Mux),
+    /// All strategies.
+    pub const ALL: [Strategy; 6] = [
+        Strategy::Single,
+        Strategy::PerRequest,
+        Strategy::Pool,
+        Strategy::PoolRetry,
+        Strategy::PoolKeepBroken,
+        Strategy::Mux,
     ];
+
+    /// Its name on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Single => "single",
+            Strategy::PerRequest => "per-request",
+            Strategy::Pool => "pool",
+            Strategy::PoolRetry => "pool-retry",
+            Strategy::PoolKeepBroken => "pool-keep-broken",
+            Strategy::Mux => "mux",
+        }
+    }
 }
 
 impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Strategy::NAMES.into_iter().find(|(_, strategy)| strategy == self);
-        f.write_str(name.map_or("", |(name, _)| name))
+        f.write_str(self.name())
     }
 }
 
@@ -48,7 +59,7 @@ impl FromStr for Strategy {
     type Err = StrategyError;
 
     fn from_str(text: &str) -> Result<Self, StrategyError> {
-        let found = Strategy::NAMES.into_iter().find(|(name, _)| *name == text);
-        found.map(|(_, strategy)| strategy).ok_or_else(|| StrategyError(text.to_owned()))
+        let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
+        found.ok_or_else(|| StrategyError(text.to_owned()))
     }
 }

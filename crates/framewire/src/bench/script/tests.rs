@@ -150,7 +150,7 @@ async fn at_once(session: &ScriptSession, count: usize) -> u32 {
 #[tokio::test]
 async fn each_strategy_opens_the_expected_number_of_connections() {
     for dialect in dialects() {
-        for (_, strategy) in Strategy::NAMES {
+        for strategy in Strategy::ALL {
             let endpoint = Endpoint::start(|_| Act::Late(Duration::from_millis(2)));
             let session = endpoint.session(strategy, &dialect);
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -251,7 +251,7 @@ async fn a_late_reply_reaches_no_other_request() {
 async fn a_port_without_a_listener_is_reported_as_refused() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for dialect in dialects() {
-        for (_, strategy) in Strategy::NAMES {
+        for strategy in Strategy::ALL {
             let retries = Retries::new([Duration::from_millis(5)]);
             let options = Options { timeout: Duration::from_secs(3), retries, ..Options::default() };
             let target = ScriptTarget::new(address.clone(), strategy, dialect.clone(), options);

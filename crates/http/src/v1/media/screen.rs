@@ -6,7 +6,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
 use framewire_emulator::{EmulatorError, FramePassed, Picture};
 use framewire_media::png::{self, Pixels};
-use framewire_media::{ColorCorrection, Transform, TransformError, UnknownColors};
+use framewire_media::{ColorCorrection, Image, Transform, TransformError, UnknownColors};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::headers::{FRAME, HEIGHT, WIDTH};
@@ -118,19 +118,22 @@ async fn screen(
             }
         }
     };
-    taken.into_response(&transform, format)
+    taken.transformed(&transform)?.into_response(format)
 }
 
-/// A picture, in the form in which the emulator sent it.
+/// A picture, in the form in which the emulator sent it, or transformed.
 struct ScreenPicture {
     frame: u32,
     form: PictureData,
 }
 
 enum PictureData {
-    /// A PNG file.
+    /// A PNG file from the emulator.
     File(Bytes),
+    /// Pixels from the emulator.
     Pixels(Arc<Picture>),
+    /// Pixels after a transformation.
+    Transformed(Pixels),
 }
 
 impl ScreenPicture {
@@ -138,33 +141,50 @@ impl ScreenPicture {
         ScreenPicture { frame, form: PictureData::File(png) }
     }
 
-    fn into_response(self, transform: &Transform, format: ScreenFormat) -> Result<Response, Problem> {
-        let is_png = matches!(format, ScreenFormat::Png);
-        let ((width, height), body) = match self.form {
-            PictureData::File(file) if is_png && transform.is_identity() => {
-                (png::size(&file).map_err(unreadable)?, file)
+    fn transformed(self, transform: &Transform) -> Result<ScreenPicture, Problem> {
+        if transform.is_identity() {
+            return Ok(self);
+        }
+        let pixels = match self.form {
+            PictureData::File(file) => png::decode(&file).map_err(unreadable)?,
+            PictureData::Pixels(picture) => {
+                let Picture { width, height, pixels, .. } = &*picture;
+                Pixels { width: *width, height: *height, rgb: pixels.to_vec() }
             }
-            form => {
-                let pixels = transform.apply(form.pixels()?).map_err(not_possible)?;
-                ((pixels.width, pixels.height), encoded(pixels, format).into())
+            PictureData::Transformed(pixels) => pixels,
+        };
+        let pixels = transform.apply(pixels).map_err(not_possible)?;
+        Ok(ScreenPicture { form: PictureData::Transformed(pixels), ..self })
+    }
+
+    fn into_response(self, format: ScreenFormat) -> Result<Response, Problem> {
+        let ((width, height), body) = match (self.form, format) {
+            (PictureData::File(file), ScreenFormat::Png) => (png::size(&file).map_err(unreadable)?, file),
+            (PictureData::File(file), _) => {
+                let Pixels { width, height, rgb } = png::decode(&file).map_err(unreadable)?;
+                ((width, height), raw(&rgb, format).into())
+            }
+            (PictureData::Pixels(picture), ScreenFormat::Png) => {
+                let image = Image::new(picture.width, picture.height, &picture.pixels).map_err(unreadable)?;
+                ((picture.width, picture.height), png::encode(image).into())
+            }
+            (PictureData::Pixels(picture), _) => {
+                ((picture.width, picture.height), raw(&picture.pixels, format).into())
+            }
+            (PictureData::Transformed(pixels), ScreenFormat::Png) => {
+                ((pixels.width, pixels.height), pixels.encode().into())
+            }
+            (PictureData::Transformed(pixels), _) => {
+                ((pixels.width, pixels.height), raw(&pixels.rgb, format).into())
             }
         };
-        let kind = if is_png { "image/png" } else { "application/octet-stream" };
+        let kind = match format {
+            ScreenFormat::Png => "image/png",
+            ScreenFormat::Rgb | ScreenFormat::Rgba => "application/octet-stream",
+        };
         let size = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
         let size = size.map(|(name, number)| (name, number.to_string()));
         Ok(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], size, body).into_response())
-    }
-}
-
-impl PictureData {
-    fn pixels(self) -> Result<Pixels, Problem> {
-        match self {
-            PictureData::File(file) => png::decode(&file).map_err(unreadable),
-            PictureData::Pixels(picture) => {
-                let Picture { width, height, pixels: rgb, .. } = Arc::unwrap_or_clone(picture);
-                Ok(Pixels { width, height, rgb })
-            }
-        }
     }
 }
 
@@ -176,14 +196,12 @@ fn unreadable(error: impl std::fmt::Display) -> Problem {
     Problem::new(StatusCode::BAD_GATEWAY, format!("the emulator's picture cannot be used: {error}"))
 }
 
-fn encoded(pixels: Pixels, format: ScreenFormat) -> Vec<u8> {
+fn raw(rgb: &[u8], format: ScreenFormat) -> Vec<u8> {
     match format {
-        ScreenFormat::Png => pixels.encode(),
-        ScreenFormat::Rgb => pixels.rgb,
         ScreenFormat::Rgba => {
-            let pixels = pixels.rgb.as_chunks().0.iter();
-            pixels.flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
+            rgb.as_chunks().0.iter().flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
         }
+        ScreenFormat::Png | ScreenFormat::Rgb => rgb.to_vec(),
     }
 }
 
