@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::{AGAIN, NO_GAME, STEP, StockMgba, TRIES, options, prompt};
+use super::{AGAIN, NO_GAME, STEP, StockMgba, options, prompt};
 use crate::{Error, Key, Result, Window, until};
 
 /// Long enough for three frames: if the frame does not change in this time, emulation has stopped.
@@ -137,13 +137,15 @@ impl StockMgba {
             return Ok(());
         }
         let what = if paused { "the emulation stopped" } else { "the emulation continued" };
-        let result = self.press_in_main(&options::PAUSE).and_then(|()| {
-            until(what, STEP, || {
-                let before = self.frame_now()?;
+        let result = self.act_until(
+            what,
+            |mgba| mgba.press_in_main(&options::PAUSE),
+            |mgba| {
+                let before = mgba.frame_now()?;
                 thread::sleep(STILL);
-                Ok((self.frame_now()? == before) == paused)
-            })
-        });
+                Ok(((mgba.frame_now()? == before) == paused).then_some(()))
+            },
+        );
         self.paused = paused;
         self.pictured(result)
     }
@@ -226,17 +228,16 @@ impl StockMgba {
     /// Types a path into a file dialog and waits until the dialog has closed.
     fn choose_file(&mut self, dialog: &Window, file: &Path) -> Result<()> {
         let path = file.canonicalize().map_err(Error::io(format!("find {}", file.display())))?;
-        for _ in 0..TRIES {
-            self.desktop.focus(dialog.id)?;
-            self.desktop.press(&[Key::CONTROL, Key::of('a')])?;
-            self.desktop.type_text(&path.to_string_lossy())?;
-            self.desktop.press(&[Key::RETURN])?;
-            // On a busy machine, the list of completions may get the last key instead of the dialog.
-            match until("the dialog closed", AGAIN, || Ok(self.desktop.window(dialog.id).is_none())) {
-                Err(Error::Timeout { .. }) => {}
-                closed => return closed,
-            }
-        }
-        Err(Error::X11(format!("the dialog \"{}\" does not take {}", dialog.title, path.display())))
+        // On a busy machine, the list of completions may get the last key instead of the dialog.
+        self.act_until(
+            &format!("the dialog \"{}\" took {}", dialog.title, path.display()),
+            |mgba| {
+                mgba.desktop.focus(dialog.id)?;
+                mgba.desktop.press(&[Key::CONTROL, Key::of('a')])?;
+                mgba.desktop.type_text(&path.to_string_lossy())?;
+                mgba.desktop.press(&[Key::RETURN])
+            },
+            |mgba| Ok(mgba.desktop.window(dialog.id).is_none().then_some(())),
+        )
     }
 }

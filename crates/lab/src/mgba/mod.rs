@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub use options::StockOptions;
 use prompt::Prompt;
 
-use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, ports};
+use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, ports, until_some};
 
 /// The time limit for each step of the start, and for most other actions. Even a busy machine needs less.
 const STEP: Duration = Duration::from_secs(20);
@@ -221,20 +221,32 @@ impl StockMgba {
         self.desktop.press(chord)
     }
 
-    /// Calls `open` repeatedly until there is a window with this title.
+    /// Calls `open` until there is a window with this title.
     fn open_window(&mut self, title: &str, open: impl Fn(&mut Self) -> Result<()>) -> Result<Window> {
-        let what = format!("the window \"{title}\" opened");
+        self.act_until(&format!("the window \"{title}\" opened"), open, |mgba| {
+            Ok(mgba.desktop.windows()?.into_iter().find(|window| window.title == title))
+        })
+    }
+
+    /// Calls `act`, and waits until `found` returns a value. If it returns none for a while, calls `act` again: mGBA
+    /// can lose a key, for instance Pause while it still does the one frame of Next frame.
+    fn act_until<T>(
+        &mut self,
+        what: &str,
+        act: impl Fn(&mut Self) -> Result<()>,
+        found: impl Fn(&mut Self) -> Result<Option<T>>,
+    ) -> Result<T> {
         let mut tries = 0;
         loop {
-            open(self)?;
+            act(self)?;
             tries += 1;
-            let desktop = &self.desktop;
-            let found = self.process.wait_for(&what, AGAIN, |_| {
-                Ok(desktop.windows()?.into_iter().find(|window| window.title == title))
+            let result = until_some(what, AGAIN, || {
+                self.process.expect_running()?;
+                found(self)
             });
-            match found {
+            match result {
                 Err(Error::Timeout { .. }) if tries < TRIES => {}
-                found => return found,
+                result => return result,
             }
         }
     }
