@@ -22,7 +22,7 @@ enum { ROOM = 16384, EVENTS = 256, CLIENTS = 65536 };
 
 static char reply[256];
 static size_t reply_length;
-static unsigned char matched[CLIENTS]; /* how many bytes of "\r\n\r\n" each client's last bytes match */
+static unsigned char matched[CLIENTS]; /* for each client: how many bytes of "\r\n\r\n" have just arrived */
 
 static void write_date(void)
 {

@@ -1,4 +1,5 @@
-//! A channel's block of shared memory: creates a block, attaches to one, and finds out whether the other side is alive.
+//! A channel's block of shared memory. This module creates a block, attaches to one, and finds out whether the other
+//! side is alive.
 //!
 //! Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the side
 //! that attaches on byte 1. The kernel releases the lock when the process ends, however it ends. The lock on byte 2

@@ -159,8 +159,8 @@ impl Feeds {
 
     /// Begins a watch. Returns it, the frame in which it began, and the bytes of the memory at that time. If `every` is
     /// not 0, the watch also reports an event once per `every` frames, even if nothing has changed. If a subject uses
-    /// the frame counter, it does so in every frame. If the emulator has no room for the watch, spare feeds are ended
-    /// to make room.
+    /// the frame counter, the watch reports an event in every frame. If the emulator has no room for the watch, the
+    /// emulator's spare feeds are ended to make room.
     pub(crate) async fn watch(
         &self,
         served: &Served,

@@ -152,8 +152,8 @@ fn unsubscribe(session: &RpcSession, params: Object) -> Result<UnderWay, RpcErro
     }))
 }
 
-/// The parameters by name. Those of an operation in the emulator's table may be an array, in the order of its
-/// arguments.
+/// The parameters by name. If the method is an operation in the table of operations, the parameters may also be an
+/// array, in the order of the operation's arguments.
 fn named(method: &str, params: Params) -> Result<Object, Problem> {
     let items = match params {
         Params::Named(named) => return Ok(named),

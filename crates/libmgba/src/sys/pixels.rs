@@ -20,7 +20,7 @@ pub fn drop_fourth_bytes(from: &[u8], to: &mut [u8]) {
 #[target_feature(enable = "ssse3")]
 fn drop_by_shuffles(mut from: &[u8], mut to: &mut [u8]) {
     let order = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
-    // Each iteration writes four bytes too many. The next iteration overwrites them.
+    // Each iteration writes four bytes too many. The next iteration overwrites them, or `drop_by_words` does.
     while let (Some((pixels, rest)), Some(packed)) =
         (from.split_first_chunk::<16>(), to.first_chunk_mut::<16>())
     {

@@ -25,10 +25,11 @@ pub fn sections(evidence: &Evidence) -> String {
     let mut out = "## The versions at the rates of 2025\n\n\
          *2025* is what the study published, measured on Windows with its own server, script and load tester. *study's \
          kind* and *Framewire* are the two scripts in a stock mGBA's window here. Requests go directly to a script, and use \
-         sockets in the same way as the version. Times are in ms, from the moment a request was due to its correct reply.\n"
+         sockets in the same way as the study's version did. Times are in ms. A time begins when its request is \
+         due, and ends when the correct reply has arrived.\n"
         .to_owned();
     out += "\n### Version 1: one socket for all requests\n\n\
-            The study did not load-test this version. It is measured at the rate of the study's goal.\n\n";
+            The study did not load-test this version. Here it is measured at the rate of the study's goal.\n\n";
     out += &single(evidence);
     out += &notes(evidence, |name| name.starts_with("v1-"));
     for version in &VERSIONS {
@@ -102,7 +103,8 @@ fn asked(row: &Published) -> String {
     }
 }
 
-/// The load tester's warnings about rows whose names `passes` accepts, as a list.
+/// Notes on the rows whose names `passes` accepts, as a list: the load tester's warnings, and the emulation's rate if
+/// it was below [`HELD`].
 pub fn notes(evidence: &Evidence, passes: impl Fn(&str) -> bool) -> String {
     let mut out = String::new();
     for (step, _, row) in evidence.runs().filter(|(step, ..)| passes(&step.name)) {
