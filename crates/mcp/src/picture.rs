@@ -39,7 +39,7 @@ impl PictureOptions {
     }
 
     fn transform(&self) -> Transform {
-        Transform { crop: self.crop, scale: self.scale, colors: None }
+        Transform { crop: self.crop, scale: self.scale, colors: None, grey: self.grey }
     }
 
     /// Makes the picture from a screenshot, which is a PNG in base64. Fails if `crop` is not inside the screenshot.
@@ -51,15 +51,12 @@ impl PictureOptions {
         hash.update(options.as_bytes());
         let mark = format!("{:08x}", hash.finalize());
         let transform = self.transform();
-        if transform.is_identity() && !self.grey {
+        if transform.is_identity() {
             return Ok(Picture { data: data.to_owned(), mark });
         }
         let file = STANDARD.decode(data).map_err(|error| damaged(&error))?;
         let pixels = png::decode(&file).map_err(|error| damaged(&error))?;
-        let mut pixels = transform.apply(pixels).map_err(refused)?;
-        if self.grey {
-            make_grey(&mut pixels.rgb);
-        }
+        let pixels = transform.apply(pixels).map_err(refused)?;
         Ok(Picture { data: STANDARD.encode(pixels.encode()), mark })
     }
 }
@@ -70,14 +67,6 @@ fn refused(error: TransformError) -> ToolError {
 
 fn damaged(why: &dyn std::fmt::Display) -> ToolError {
     ToolError(format!("the emulator's picture cannot be read: {why}"))
-}
-
-/// Sets red, green and blue of each pixel to the pixel's brightness, with the weights of ITU-R BT.601.
-fn make_grey(rgb: &mut [u8]) {
-    for pixel in rgb.as_chunks_mut::<3>().0 {
-        let [red, green, blue] = pixel.map(u32::from);
-        *pixel = [((299 * red + 587 * green + 114 * blue) / 1000) as u8; 3];
-    }
 }
 
 #[cfg(test)]
@@ -98,17 +87,12 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_cropped_and_scaled() {
-        let options = PictureOptions { crop: Some([1, 1, 2, 1]), scale: Some(2.0), ..Default::default() };
-        let pixels = decoded(&options);
+    fn pictures_are_cropped_scaled_and_grey() {
+        let crop = Some([1, 1, 2, 1]);
+        let pixels = decoded(&PictureOptions { crop, scale: Some(2.0), ..Default::default() });
         assert_eq!((pixels.width, pixels.height, &pixels.rgb[..3]), (4, 2, &[50, 0, 200][..]));
-    }
-
-    #[test]
-    fn red_green_and_blue_of_a_grey_picture_are_equal() {
-        let pixels = decoded(&PictureOptions { grey: true, ..Default::default() });
-        let [red, green, blue] = [pixels.rgb[21], pixels.rgb[22], pixels.rgb[23]];
-        assert!(red == green && green == blue && red > 0);
+        let pixels = decoded(&PictureOptions { crop, grey: true, ..Default::default() });
+        assert_eq!((pixels.width, pixels.height, &pixels.rgb[..3]), (2, 1, &[37, 37, 37][..]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Crops pictures, scales them, and gives them the colours of a console's screen.
+//! Crops pictures, scales them, and gives them the colours of a console's screen or shades of grey.
 
 use crate::colors::ColorCorrection;
 use crate::png::Pixels;
@@ -27,7 +27,7 @@ pub enum TransformError {
     },
 }
 
-/// What to do with a picture: first cut a part out of it, then change its colours, then scale it.
+/// What to do with a picture: first cut a part out of it, then change its colours, then scale it, then make it grey.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Transform {
     /// The part to cut out: x, y, width and height in pixels.
@@ -36,12 +36,17 @@ pub struct Transform {
     pub colors: Option<ColorCorrection>,
     /// One of [`SCALES`].
     pub scale: Option<f64>,
+    /// Whether to remove the colours.
+    pub grey: bool,
 }
 
 impl Transform {
     /// Whether the transform leaves every picture unchanged.
     pub fn is_identity(&self) -> bool {
-        self.crop.is_none() && self.colors.is_none() && self.scale.is_none_or(|scale| scale == 1.0)
+        self.crop.is_none()
+            && self.colors.is_none()
+            && !self.grey
+            && self.scale.is_none_or(|scale| scale == 1.0)
     }
 
     /// Checks everything that does not depend on the picture.
@@ -78,6 +83,9 @@ impl Transform {
             && scale != 1.0
         {
             pixels = scaled(&pixels, scale);
+        }
+        if self.grey {
+            make_grey(&mut pixels.rgb);
         }
         Ok(pixels)
     }
@@ -125,6 +133,14 @@ fn scaled(pixels: &Pixels, scale: f64) -> Pixels {
     Pixels { width: width as u32, height: height as u32, rgb }
 }
 
+/// Sets red, green and blue of each pixel to the pixel's brightness, with the weights of ITU-R BT.601.
+fn make_grey(rgb: &mut [u8]) {
+    for pixel in rgb.as_chunks_mut::<3>().0 {
+        let [red, green, blue] = pixel.map(u32::from);
+        *pixel = [((299 * red + 587 * green + 114 * blue) / 1000) as u8; 3];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,14 +164,21 @@ mod tests {
 
     #[test]
     fn scaling_repeats_pixels_or_takes_their_mean() {
-        let large =
-            Transform { crop: Some([0, 0, 2, 1]), scale: Some(2.0), colors: None }.apply(sample()).unwrap();
+        let transform =
+            |crop, scale| Transform { crop: Some(crop), scale: Some(scale), ..Transform::default() };
+        let large = transform([0, 0, 2, 1], 2.0).apply(sample()).unwrap();
         assert_eq!((large.width, large.height, red(&large)), (4, 2, vec![0, 0, 10, 10, 0, 0, 10, 10]));
         let small = Transform { scale: Some(0.5), ..Transform::default() }.apply(sample()).unwrap();
         assert_eq!((small.width, small.height, red(&small)), (2, 1, vec![25, 45]));
-        let smallest =
-            Transform { crop: Some([0, 0, 1, 1]), scale: Some(0.25), colors: None }.apply(sample()).unwrap();
+        let smallest = transform([0, 0, 1, 1], 0.25).apply(sample()).unwrap();
         assert_eq!((smallest.width, smallest.height), (1, 1));
+    }
+
+    #[test]
+    fn a_grey_picture_has_the_brightness_of_each_pixel() {
+        let pixels = Pixels { width: 2, height: 1, rgb: vec![255, 0, 0, 10, 20, 30] };
+        let grey = Transform { grey: true, ..Transform::default() }.apply(pixels).unwrap();
+        assert_eq!(grey.rgb, [76, 76, 76, 18, 18, 18]);
     }
 
     #[test]
@@ -167,7 +190,8 @@ mod tests {
             (None, Some(1.5), "scale is 1.5"),
             (None, Some(f64::NAN), "scale is NaN"),
         ] {
-            let error = Transform { crop, scale, colors: None }.apply(sample()).unwrap_err().to_string();
+            let error =
+                Transform { crop, scale, ..Transform::default() }.apply(sample()).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
     }

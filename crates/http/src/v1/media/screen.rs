@@ -103,7 +103,7 @@ async fn screen(
     Query(ScreenQuery { format, frame, crop, colors, scale, timeout }): Query<ScreenQuery>,
 ) -> Result<Response, Problem> {
     let (crop, colors) = (crop.map(|Crop(crop)| crop), colors.map(|Colors(colors)| colors));
-    let transform = Transform { crop, colors, scale };
+    let transform = Transform { crop, colors, scale, grey: false };
     transform.check().map_err(not_possible)?;
     let operations = &selected.operations;
     let taken = match frame {
