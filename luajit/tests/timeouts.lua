@@ -76,11 +76,11 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 
   check.test(name .. ": a connection that is used stays open after the idle time-out", function()
-    with_server({ idle_timeout = 0.3 }, function(port)
+    with_server({ idle_timeout = 1.5 }, function(port)
       local connection = client.connect(port)
       for _ = 1, 5 do
         check.equal(connection:ask("GET", "/").body, "hello")
-        time.sleep(0.15)
+        time.sleep(0.4)
       end
       connection:close()
     end)

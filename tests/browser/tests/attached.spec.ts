@@ -8,7 +8,6 @@ test("a stock mGBA is shown and played, and disabled controls say why", async ({
   serve,
   openWindow,
 }) => {
-  test.setTimeout(90_000);
   const window = await openWindow();
   const server = await serve(["--attach", window.address]);
   const opened = new Console(page, server);

@@ -7,10 +7,23 @@ import { expect, test } from "../support/test.ts";
 const LATENCY_GOAL = 50;
 /** The longest allowed time until the page is loaded and shows the game, in milliseconds. */
 const LOAD_GOAL = 1000;
-/** The largest number of attempts to reach a goal. One may fail because the machine is busy. */
-const ROUNDS = 3;
+/** The largest number of attempts to reach a goal. Some may fail because the machine is busy. */
+const ROUNDS = 8;
+/** The time between two attempts, in milliseconds. A burst of load may pass meanwhile. */
+const PAUSE = 1000;
 /** The number of key presses in an attempt. */
 const PRESSES = 15;
+
+/** Measures times until one is below the goal, and prints them. */
+async function reach(goal: number, what: string, measure: () => Promise<number>): Promise<void> {
+  const times: number[] = [];
+  while (times.length < ROUNDS && !times.some((time) => time < goal)) {
+    if (times.length > 0) await new Promise((done) => setTimeout(done, PAUSE));
+    times.push(await measure());
+  }
+  console.log(`    ${what}: ${times.map((time) => time.toFixed(1)).join(", ")} ms`);
+  expect(Math.min(...times)).toBeLessThan(goal);
+}
 
 test("the picture is live, and has exactly the game's pixels", async ({ console: page, server }) => {
   const frame = (): Promise<string> =>
@@ -150,23 +163,17 @@ test("a key press lights the lamp in the picture within 50 ms", async ({ console
   await page.canvas.evaluate(collectLatencies, LAMPS.get("A") ?? { x: 0, y: 0, lit: [] });
   const times = (): Promise<number[]> =>
     page.page.evaluate(() => (window as unknown as { latencies: number[] }).latencies);
-  const medians: number[] = [];
-  for (let round = 1; round <= ROUNDS && !medians.some((median) => median < LATENCY_GOAL); round += 1) {
+  await reach(LATENCY_GOAL, `key to lamp, median of ${PRESSES}`, async () => {
+    const { length } = await times();
     for (let press = 1; press <= PRESSES; press += 1) {
       await page.page.keyboard.down("x");
-      await expect
-        .poll(async () => (await times()).length, { intervals: [5] })
-        .toBe((round - 1) * PRESSES + press);
+      await expect.poll(async () => (await times()).length, { intervals: [5] }).toBe(length + press);
       await page.page.keyboard.up("x");
       await page.expectLit();
     }
     const sorted = (await times()).slice(-PRESSES).sort((a, b) => a - b);
-    medians.push(sorted[PRESSES >> 1] ?? Infinity);
-  }
-  console.log(
-    `    key to lamp: ${medians.map((median) => median.toFixed(1)).join(", ")} ms (median of ${PRESSES})`,
-  );
-  expect(Math.min(...medians)).toBeLessThan(LATENCY_GOAL);
+    return sorted[PRESSES >> 1] ?? Infinity;
+  });
 });
 
 /** Runs in the page: measures the time from each key event to the first picture in which the lamp is lit. */
@@ -190,8 +197,7 @@ function collectLatencies(canvas: HTMLCanvasElement | SVGElement | HTMLElement, 
 }
 
 test("the page loads and shows the game within a second", async ({ browser, server }) => {
-  const times: { load: number; picture: number }[] = [];
-  for (let round = 0; round < ROUNDS && !times.some(({ picture }) => picture < LOAD_GOAL); round += 1) {
+  await reach(LOAD_GOAL, "load and first picture", async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     await page.goto(server.url);
@@ -209,12 +215,7 @@ test("the page loads and shows the game within a second", async ({ browser, serv
     const load = await page.evaluate(
       () => (performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming).loadEventEnd,
     );
-    times.push({ load, picture });
     await context.close();
-  }
-  console.log(
-    `    load: ${times.map(({ load, picture }) => `${load.toFixed(0)} ms, picture ${picture.toFixed(0)} ms`).join("; ")}`,
-  );
-  expect(Math.min(...times.map(({ load }) => load))).toBeLessThan(LOAD_GOAL);
-  expect(Math.min(...times.map(({ picture }) => picture))).toBeLessThan(LOAD_GOAL);
+    return Math.max(load, picture);
+  });
 });

@@ -111,7 +111,6 @@ async function open(opened: Console, server: Server): Promise<Locator> {
 }
 
 test("the demo game's graphics equal mGBA's own views", async ({ page, server, console: opened }) => {
-  test.setTimeout(90_000);
   await server.holdAt(300);
   const views = await viewsOf(server, DEMO);
   // 34 pictures of tiles: two sets, each with 16 palettes, and two sets of 256 colours. Then 4 maps and 128 sprites.
@@ -127,7 +126,6 @@ for (const [mode, layers] of [
   [5, 1],
 ] as const) {
   test(`noise in mode ${mode} looks as in mGBA's own views`, async ({ page, server, console: opened }) => {
-    test.setTimeout(90_000);
     await server.holdAt(60);
     // All layers are on, the tiles of sprites are in a square, and the second bitmap is visible.
     const control = mode | 0x1f10;
@@ -166,7 +164,6 @@ for (const [name, colour, control] of [
   ["Game Boy Color with its other map and tiles", true, 0xbb],
 ] as const) {
   test(`a game for the ${name} looks as in mGBA's own views`, async ({ page, serve }) => {
-    test.setTimeout(90_000);
     const oam = noise(160, 6);
     // Tall sprites consist of pairs of tiles, and a pair begins with an even number.
     if (control & 4) for (let at = 2; at < oam.length; at += 4) oam[at] = (oam[at] ?? 0) & 0xfe;

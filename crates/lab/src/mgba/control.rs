@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{AGAIN, NO_GAME, STEP, StockMgba, options, prompt};
-use crate::{Error, Key, Result, Window, until};
+use crate::{Error, Key, Result, Window, until, until_some};
 
 /// Long enough for three frames: if the frame does not change in this time, emulation has stopped.
 const STILL: Duration = Duration::from_millis(50);
@@ -48,8 +48,11 @@ impl StockMgba {
 
     fn reset_scripts_now(&mut self) -> Result<()> {
         self.lua_now("not_reset_yet = true")?;
-        self.press_in_script_menu(Key::of('r'))?;
-        until("the scripts were gone", STEP, || Ok(self.lua_now("return not_reset_yet")? == "nil"))?;
+        self.act_until(
+            "the scripts were gone",
+            |mgba| mgba.press_in_script_menu(Key::of('r')),
+            |mgba| Ok((mgba.lua_now("return not_reset_yet")? == "nil").then_some(())),
+        )?;
         self.prepare_lua()
     }
 
@@ -105,11 +108,14 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if the game does not end.
     pub fn close_game(&mut self) -> Result<()> {
-        let result = self.press_in_main(&options::SHUTDOWN).and_then(|()| {
-            // Waits for the title first, because mGBA runs Lua even while the thread of the old game is still ending.
-            until("the title named no game", STEP, || Ok(self.main_window()?.title.starts_with(NO_GAME)))?;
-            until("the game was closed", STEP, || Ok(self.lua_now("return emu")? == "nil"))
-        });
+        // Waits for the title first, because mGBA runs Lua even while the thread of the old game is still ending.
+        let untitled = self.act_until(
+            "the title named no game",
+            |mgba| mgba.press_in_main(&options::SHUTDOWN),
+            |mgba| Ok(mgba.main_window()?.title.starts_with(NO_GAME).then_some(())),
+        );
+        let result = untitled
+            .and_then(|()| until("the game was closed", STEP, || Ok(self.lua_now("return emu")? == "nil")));
         self.paused = false;
         self.pictured(result)
     }
@@ -157,23 +163,37 @@ impl StockMgba {
     /// [`Error::Timeout`] if no frame runs.
     pub fn next_frame(&mut self) -> Result<()> {
         let result = self.frame_now().and_then(|before| {
-            self.press_in_main(&options::NEXT_FRAME)?;
-            until("a frame was done", STEP, || Ok(self.frame_now()? != before))
+            self.act_until(
+                "a frame was done",
+                |mgba| mgba.press_in_main(&options::NEXT_FRAME),
+                |mgba| Ok((mgba.frame_now()? != before).then_some(())),
+            )
         });
         self.pictured(result)
     }
 
-    /// Resets the game with Emulation > Reset, and waits until its frame counter starts from zero again.
+    /// Resets the game with Emulation > Reset, and waits until its frame counter starts from zero again. The game must
+    /// run, because this first waits for its frame 120.
     ///
     /// # Errors
     ///
     /// [`Error::Timeout`] if the counter does not start from zero again.
     pub fn reset(&mut self) -> Result<()> {
-        let result = self.frame_now().and_then(|before| {
-            self.press_in_main(&options::RESET)?;
-            until("the game was reset", STEP, || Ok(self.frame_now()? < before))
-        });
+        let result = self.reset_now();
         self.pictured(result)
+    }
+
+    fn reset_now(&mut self) -> Result<()> {
+        // Many frames can run until Lua reads the counter after the reset. The counter must still be lower then.
+        let before = until_some("the game had run for two seconds", STEP, || {
+            let frame = self.frame_now()?;
+            Ok((frame >= 120).then_some(frame))
+        })?;
+        self.act_until(
+            "the game was reset",
+            |mgba| mgba.press_in_main(&options::RESET),
+            |mgba| Ok((mgba.frame_now()? < before).then_some(())),
+        )
     }
 
     /// Turns fast-forward on or off with Emulation > Fast forward.

@@ -7,6 +7,8 @@ mod models;
 mod reports;
 mod server;
 mod truth;
+#[path = "../../../../tests/src/until_good.rs"]
+mod until_good;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -10,12 +10,12 @@ use framewire_loadtest::http::Reuse;
 use framewire_loadtest::row::Row;
 
 use crate::server::{Action, Server};
+use crate::until_good::until_good;
 
 /// How much the tester's median may be above the server's.
 const ABOVE: f64 = 0.02;
 /// How much a percentile of the tester may be below the server's: the precision of the histograms.
 const BELOW: f64 = 0.001;
-const ATTEMPTS: usize = 5;
 
 /// A server that answers after `time` and records how long that took, in milliseconds. If `fault` returns an action
 /// for a request, the server performs that action instead.
@@ -40,11 +40,10 @@ fn percentile(times: &mut [f64], percent: f64) -> f64 {
     times[place.clamp(1, times.len()) - 1]
 }
 
-/// Measures until the medians agree, at most [`ATTEMPTS`] times. `counts` checks the counts of requests in each row.
+/// Measures until the medians agree. `counts` checks the counts of requests in each row.
 fn agree(time: Duration, fault: fn(usize) -> Option<Action>, counts: fn(&Row) -> bool) {
     let _alone = crate::alone();
-    let mut seen = Vec::new();
-    for _ in 0..ATTEMPTS {
+    let measure = || {
         let (server, times) = recording(time, fault);
         let plan = crate::plan(100.0, Duration::from_secs(3));
         let row = crate::run(server.port, Reuse::default(), &plan);
@@ -55,12 +54,9 @@ fn agree(time: Duration, fault: fn(usize) -> Option<Action>, counts: fn(&Row) ->
         println!("{:?} off the server's own times", off.map(|off| format!("{:+.2} %", 100.0 * off)));
         // A request cannot be faster for the tester than for the server.
         assert!(off.iter().all(|off| *off > -BELOW), "{off:?}");
-        if off[0] < ABOVE {
-            return;
-        }
-        seen.push(off);
-    }
-    panic!("none of {ATTEMPTS} runs agrees with the server: {seen:?}");
+        off
+    };
+    until_good(measure, |off| off[0] < ABOVE);
 }
 
 #[test]

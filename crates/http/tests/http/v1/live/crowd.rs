@@ -20,15 +20,13 @@ use super::client::{Event, Events, Rpc, watch};
 use super::script::{ScriptPort, ready};
 use super::watches::readers;
 use crate::support::{Server, core, field, repository, wait_for};
+use crate::until_good::until_good;
 
 const CLIENTS: usize = 20;
 /// The clients listen for at least this many frames.
 const FRAMES: u32 = 120;
 /// The largest accepted delay of a change, in frames.
 const LATE: u32 = 2;
-/// If a change is late, the test measures again, because the machine may have been busy. A missed change is a failure
-/// at once.
-const ATTEMPTS: usize = 8;
 
 /// The changes that a client received, by frame.
 type Received = BTreeMap<u64, Value>;
@@ -61,17 +59,17 @@ fn chosen_duration() -> Option<Duration> {
 
 fn crowd(server: &Server, core: &dyn Emulator) {
     let (mut lazy_events, mut lazy_rpc) = stop_reading(server);
-    let mut lateness = Vec::new();
-    let attempts = if chosen_duration().is_some() { 1 } else { ATTEMPTS };
-    for _ in 0..attempts {
+    let latest = || {
         let late = measure(server, core, chosen_duration().unwrap_or(Duration::from_secs(2)));
-        lateness.push(late);
-        if late <= LATE {
-            break;
-        }
+        eprintln!("latest change, in frames: {late}");
+        late
+    };
+    if chosen_duration().is_some() {
+        assert!(latest() <= LATE);
+    } else {
+        // Only a late change is measured again. A missed change is a failure at once.
+        until_good(latest, |late| *late <= LATE);
     }
-    eprintln!("latest change by attempt, in frames: {lateness:?}");
-    assert!(lateness.last().is_some_and(|late| *late <= LATE), "late by {lateness:?} frames");
     for missed in [lazy_events.wait_for("missed"), lazy_rpc.wait_for("missed")] {
         assert!(missed.data["missed"].as_u64().unwrap() > 0);
     }
@@ -79,7 +77,8 @@ fn crowd(server: &Server, core: &dyn Emulator) {
 
 #[test]
 fn a_client_that_stops_reading_is_disconnected_in_time() {
-    let server = Server::with(|app| app.limits.stall = Duration::from_millis(300));
+    // Longer than both clients need to connect on a busy machine.
+    let server = Server::with(|app| app.limits.stall = Duration::from_secs(3));
     let lazy = stop_reading(&server);
     assert_eq!(readers(&server), 2);
     wait_for("both to be disconnected", || readers(&server) == 0);

