@@ -90,7 +90,7 @@ export class Controller {
 
   #send() {
     const now = performance.now();
-    const held = this.held.value;
+    const held = this.#api.copying.value ? 0 : this.held.value;
     const pressed = held & ~this.#sent;
     if (pressed !== 0) {
       this.#sink.press(pressed);

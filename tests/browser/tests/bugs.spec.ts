@@ -163,6 +163,37 @@ test("copy mode moves nothing, and shows only the last message", async ({ consol
   await expect(page.page.locator(".toast.copied")).toHaveCount(1);
 });
 
+test("a key that is held in copy mode is not sent when the connection is back", async ({
+  page,
+  server,
+  context,
+}) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  let close = async (): Promise<void> => {};
+  let sent: string[] = [];
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    close = () => socket.close();
+    sent = [];
+    socket.onMessage((message) => {
+      sent.push(String(message));
+      onward.send(message);
+    });
+  });
+  const opened = new Console(page, server);
+  await opened.open();
+  await opened.button("curl").click();
+  await page.keyboard.down("x");
+  await expect(page.locator(".toast.copied")).toBeVisible();
+  const before = sent;
+  await close();
+  await expect.poll(() => sent !== before).toBe(true);
+  // The page sends the keys again, and then asks whether it may control the emulator.
+  await expect.poll(() => sent.some((message) => message.includes("clear_keys"))).toBe(true);
+  expect(sent.filter((message) => message.includes("add_keys"))).toEqual([]);
+  await page.keyboard.up("x");
+});
+
 test("the banner of copy mode names the language that is chosen in Log", async ({ console: page }) => {
   await page.button("curl").click();
   const banner = page.page.locator(".banner");
