@@ -44,7 +44,11 @@ end
 
 local function take_step(self, index)
   local place = ("steps[%d]"):format(index)
-  local step = { frames = take(self, "<I4"), goes_on = take(self, "<I1") & GOES_ON ~= 0, keys = take(self, "<s4") }
+  local frames, flags = take(self, "<I4"), take(self, "<I1")
+  if flags ~= 0 and flags ~= GOES_ON then
+    refuse(BAD_ARGUMENT, "%s.flags is %d; use 0 or %d", place, flags, GOES_ON)
+  end
+  local step = { frames = frames, goes_on = flags == GOES_ON, keys = take(self, "<s4") }
   step.until_any = take_conditions(self, place .. ".until")
   if step.frames == 0 then
     refuse(BAD_ARGUMENT, "%s.frames is 0; use 1 to %d", place, limits.run_frames)

@@ -185,7 +185,7 @@ end)
 test("a run that is not valid is refused", function()
   local it = link(109)
   local wrong = { "", "\0\0\0", steps { step(0, {}) }, steps { step(216000, {}), step(1, {}) }, steps { step(1, {}) } .. "x",
-    steps { step(1, { "\3" }) }, steps { step(1, {}, ("<I4I2"):pack(0, 1)) } }
+    steps { step(1, { "\3" }) }, steps { step(1, {}, ("<I4I2"):pack(0, 1)) }, steps { step(1, {}, nil, 2) } }
   for index, bytes in ipairs(wrong) do
     it.send(index, 1, run_op(bytes))
     eq(it.replies()[index].body:byte(), 1, ("%d"):format(index))

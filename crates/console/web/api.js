@@ -99,9 +99,9 @@ export class Api {
       this.log.set([done, ...this.log.value].slice(0, LOG_LENGTH));
     };
     try {
-      const response = await this.#fetch(addressed);
-      note(response.status);
-      return /** @type {T} */ (await content(response));
+      const { status, content } = await this.#fetch(addressed);
+      note(status);
+      return /** @type {T} */ (content);
     } catch (error) {
       if (error instanceof ApiError) note(error.status, error.message);
       throw error;
@@ -116,9 +116,8 @@ export class Api {
    * @returns {Promise<T>}
    */
   async read(path, query = {}) {
-    return /** @type {T} */ (
-      await content(await this.#fetch(this.addressed({ title: "", method: "GET", path, query })))
-    );
+    const { content } = await this.#fetch(this.addressed({ title: "", method: "GET", path, query }));
+    return /** @type {T} */ (content);
   }
 
   /**
@@ -131,9 +130,8 @@ export class Api {
    * @returns {Promise<T>}
    */
   async ask(path, json, method = "POST") {
-    return /** @type {T} */ (
-      await content(await this.#fetch(this.addressed({ title: "", method, path, json })))
-    );
+    const { content } = await this.#fetch(this.addressed({ title: "", method, path, json }));
+    return /** @type {T} */ (content);
   }
 
   /**
@@ -208,7 +206,7 @@ export class Api {
 
   /**
    * @param {Action} action
-   * @returns {Promise<Response>}
+   * @returns {Promise<{status: number, content: unknown}>}
    */
   async #fetch(action) {
     /** @type {RequestInit} */
@@ -229,8 +227,15 @@ export class Api {
       throw new ApiError("the server did not answer", 0);
     }
     this.locked.set(response.status === 401);
-    if (!response.ok) throw await refusal(response);
-    return response;
+    /** @type {unknown} */
+    let content;
+    try {
+      content = response.ok ? await contentOf(response) : await refusal(response);
+    } catch {
+      throw new ApiError("the server's answer was cut off", 0);
+    }
+    if (content instanceof ApiError) throw content;
+    return { status: response.status, content };
   }
 }
 
@@ -238,7 +243,7 @@ export class Api {
  * @param {Response} response
  * @returns {Promise<unknown>}
  */
-async function content(response) {
+async function contentOf(response) {
   const type = response.headers.get("Content-Type") ?? "";
   if (response.status === 204) return undefined;
   if (type.includes("json")) return response.json();

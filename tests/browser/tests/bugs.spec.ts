@@ -194,6 +194,19 @@ test("a key that is held in copy mode is not sent when the connection is back", 
   await page.keyboard.up("x");
 });
 
+test("the page says that an answer was cut off", async ({ console: opened, page }) => {
+  await page.evaluate(() => {
+    const real = window.fetch;
+    window.fetch = async (target, init) => {
+      if (!String(target).includes("/v1/pause")) return real(target, init);
+      const body = new ReadableStream({ start: (stream) => stream.error(new Error("cut off")) });
+      return new Response(body, { headers: { "Content-Type": "application/json" } });
+    };
+  });
+  await opened.button("Pause").click();
+  await expect(page.locator(".toast.bad").first()).toContainText("The server's answer was cut off");
+});
+
 test("the banner of copy mode names the language that is chosen in Log", async ({ console: page }) => {
   await page.button("curl").click();
   const banner = page.page.locator(".banner");

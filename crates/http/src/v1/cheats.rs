@@ -58,7 +58,9 @@ impl Cheat {
 #[utoipa::path(get, path = "/v1/cheats", operation_id = "cheats", tag = "cheats", params(EmulatorParam),
     responses((status = 200, description = "All cheats.", body = CheatList)))]
 async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
-    let cheats = match selected.perform(Op::Cheats {}).await?.single()? {
+    let op = Op::Cheats {};
+    let _share = selected.share(&op)?;
+    let cheats = match selected.perform(op).await?.single()? {
         Value::List(texts) => texts.chunks(TEXTS).map(Cheat::read).collect(),
         _ => None,
     };
