@@ -54,6 +54,11 @@ impl Default for Definition {
 }
 
 impl Definition {
+    /// The definition of `GET /v1/events`: events, and no memory.
+    pub(crate) fn only_events() -> Definition {
+        Definition { events: true, ..Definition::default() }
+    }
+
     /// Compiles the expressions.
     ///
     /// # Errors

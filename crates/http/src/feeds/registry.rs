@@ -55,10 +55,11 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Whether the feed has no readers, and is kept only for readers that may come back.
+    /// Whether the feed has no readers, and is kept only for readers that may come back. A feed with an owner and the
+    /// feed of `GET /v1/events` are never spare.
     fn is_spare(&self) -> bool {
         self.owner.is_none()
-            && !self.feed.definition.watch.is_empty()
+            && self.feed.definition != Definition::only_events()
             && self.feed.readers().borrow().count == 0
     }
 }
@@ -201,7 +202,7 @@ impl Feeds {
         let subjects = definition.compile(&symbols)?;
         // Subscribe to events before the first values are read, so that no event is lost.
         let events = if definition.events { Some(served.emulator.events()) } else { None };
-        let unread_limit = if definition.watch.is_empty() { None } else { Some(UNREAD) };
+        let unread_limit = if definition == Definition::only_events() { None } else { Some(UNREAD) };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
         let (watch, frame, memory) = if constant {
             (None, served.emulator.state().frame, WatchedMemory::new(subjects, &[]))

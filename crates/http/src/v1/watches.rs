@@ -202,7 +202,7 @@ async fn events(
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Result<Response, Problem> {
     let open = stream.open()?;
-    let definition = Definition { events: true, ..Definition::default() };
+    let definition = Definition::only_events();
     let reader = feeds.read(&selected, definition, last_id(&headers)).await?;
     Ok(stream_of(stopping, reader, open, &outflow))
 }

@@ -78,14 +78,16 @@ fn the_numbers_of_streams_and_watches_are_limited() {
     assert!(error["detail"].as_str().unwrap().contains("3 watches"), "{error}");
 }
 
+/// The number of readers of all watches.
+fn all_readers(server: &Server) -> u64 {
+    let list = json_of(&server.get("/v1/watches"), 200);
+    list["watches"].as_array().unwrap().iter().map(|watch| watch["readers"].as_u64().unwrap()).sum()
+}
+
 /// Watches that are kept for clients that may return are dropped when others need the memory.
 #[test]
 fn watches_without_readers_are_dropped_if_the_memory_is_needed() {
     let server = Server::with(|app| app.limits.max_watches = 6);
-    let readers = || -> u64 {
-        let list = json_of(&server.get("/v1/watches"), 200);
-        list["watches"].as_array().unwrap().iter().map(|watch| watch["readers"].as_u64().unwrap()).sum()
-    };
     let large = |number: u32| -> Vec<String> {
         (0..16).map(|range| format!("bytes[{}, 4096]", 0x0200_0000 + 16 * number + range)).collect()
     };
@@ -93,7 +95,7 @@ fn watches_without_readers_are_dropped_if_the_memory_is_needed() {
         let mut rpc = Rpc::open(&server);
         rpc.result("subscribe", json!({"watch": large(number)}));
         drop(rpc);
-        wait_for("the reader to be gone", || readers() == 0);
+        wait_for("the reader to be gone", || all_readers(&server) == 0);
     }
     let mut rpc = Rpc::open(&server);
     for number in 100..104 {
@@ -103,6 +105,18 @@ fn watches_without_readers_are_dropped_if_the_memory_is_needed() {
     assert!(error["detail"].as_str().unwrap().contains("262144 bytes"), "{error}");
     rpc.result("unsubscribe", json!({"subscription": 1}));
     rpc.result("subscribe", json!({"watch": large(104)}));
+}
+
+/// Each choice of `buffer` makes a watch of its own.
+#[test]
+fn watches_of_events_without_readers_are_dropped_if_others_need_their_place() {
+    let server = Server::with(|app| app.limits.max_watches = 3);
+    for buffer in 1..=10 {
+        let mut rpc = Rpc::open(&server);
+        rpc.result("subscribe", json!({"events": true, "buffer": buffer}));
+        drop(rpc);
+        wait_for("the reader to be gone", || all_readers(&server) == 0);
+    }
 }
 
 #[test]
