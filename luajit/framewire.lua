@@ -6,9 +6,9 @@
 --   socket   TCP over IPv4 and IPv6           http     HTTP/1.1 server and client, routes, static files
 --   loop     event loop, timers, signals      poller   epoll, kqueue, poll, WSAPoll
 --   timer    a heap of timers                 signal   signals through a descriptor
---   thread   threads, each with its own Lua   worker   processes, restarted and stopped together
+--   thread   threads, each with its own Lua   worker   processes, monitored and stopped together
 --   watch    changes of files and folders     shm      shared memory, and waiting on it
---   time     clocks and dates                 num      digits, words, rounding
+--   time     clocks and dates                 num      digits, 32-bit numbers, rounding
 --   buffer   byte buffers that grow           sys      C declarations of the running system
 --   options  command lines                    textlink a connection to a script in mGBA
 --   channel  messages through shared memory    emulator a core served by `framewire serve --channel`

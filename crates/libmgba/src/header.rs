@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::platform::Platform;
 
-/// The address of the title. The part of a Game Boy's header that has a checksum begins there.
+/// The address of the title. The part of a Game Boy's header that the checksum covers begins there.
 const GB_HEADER: u32 = 0x134;
 /// The length of this part, including the checksum.
 const GB_HEADER_LENGTH: usize = 0x14E - GB_HEADER as usize;

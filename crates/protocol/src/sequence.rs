@@ -2,12 +2,13 @@
 
 use crate::key::{Key, Keys};
 
+/// What a sequence consists of, for errors.
+pub const PRESSES: &str = "presses such as \"A:2 .:10 Up+B:30\": keys joined by +, or . for no key; then a colon and the \
+                           number of frames; 1 to 4294967295 frames for all presses together";
+
 /// A word of a sequence that is not a press. A press has keys and a number of frames.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is not a press; use presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and after a colon the number \
-     of frames, 1 to 4294967295 in all"
-)]
+#[error("{0:?} is not a press; use {presses}", presses = PRESSES)]
 pub struct WrongPress(pub String);
 
 /// Reads the keys of a press, such as `Up+B`. A `.` stands for no keys. Returns `None` if a name is not that of a key.

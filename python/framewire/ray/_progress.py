@@ -1,4 +1,4 @@
-"""Shows the progress of a run, as a line on a terminal or in a file."""
+"""Shows the progress of a fleet or a search: one line on a terminal, or lines in a file."""
 
 from __future__ import annotations
 

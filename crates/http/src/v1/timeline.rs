@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
-use framewire_protocol::sequence::{self, WrongPress};
+use framewire_protocol::sequence::{self, PRESSES, WrongPress};
 use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
 use framewire_protocol::{Key, Keys, Op, OpError, Status};
 use serde::{Deserialize, Serialize};
@@ -85,8 +85,9 @@ impl PartialSchema for KeySet {
     fn schema() -> RefOr<Schema> {
         let names = ArrayBuilder::new().items(Ref::from_schema_name(KeyName::name()));
         let mask = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(Keys::MASK));
-        let description = "Names of keys, also joined by +, or a mask of them: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, \
-                           Down 128, R 256, L 512.";
+        let description = "A list of names of keys; or names joined by +, such as Up+B; or a mask, which is the sum of \
+                           the keys' numbers: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, Down 128, \
+                           R 256, L 512.";
         let one = Key::ALL.map(Key::name).join("|");
         let joined =
             ObjectBuilder::new().schema_type(Type::String).pattern(Some(format!("^({one})(\\+({one}))*$")));
@@ -155,13 +156,11 @@ impl Timeline {
     }
 
     fn of_sequence(text: &str) -> Result<Timeline, Problem> {
-        const ACCEPTS: &str = "presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and after a colon the \
-                               number of frames, 1 to 4294967295 in all";
         let presses = sequence::parse(text).map_err(|WrongPress(word)| {
-            Problem::parameter("sequence", &format!("holds {word:?}"), ACCEPTS)
+            Problem::parameter("sequence", &format!("holds {word:?}"), PRESSES)
         })?;
         let steps = timeline::of_presses(&presses)
-            .map_err(|problem| Problem::parameter("sequence", &problem, ACCEPTS))?;
+            .map_err(|problem| Problem::parameter("sequence", &problem, PRESSES))?;
         Timeline(steps).checked("sequence")
     }
 
@@ -170,7 +169,7 @@ impl Timeline {
         let mut ends: BTreeMap<u32, [i32; Key::ALL.len()]> = BTreeMap::new();
         for (index, Press { at, keys, frames }) in presses.iter().enumerate() {
             let frames = frames.get();
-            let accepts = "one key or more, for 1 frame or more that end before frame 4294967296";
+            let accepts = "at least one key, and at least 1 frame, with at + frames up to 4294967295";
             let wrong = |problem| Problem::parameter(format!("presses[{index}]"), problem, accepts);
             let end = at.checked_add(frames).ok_or_else(|| wrong("ends too late"))?;
             if keys.0 == Keys::default() {

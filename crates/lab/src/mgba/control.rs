@@ -184,7 +184,7 @@ impl StockMgba {
     }
 
     fn reset_now(&mut self) -> Result<()> {
-        // Many frames can run until Lua reads the counter after the reset. The counter must still be lower then.
+        // After the reset, many frames can run before Lua reads the counter. Even then, it must be lower than `before`.
         let before = until_some("the game had run for two seconds", STEP, || {
             let frame = self.frame_now()?;
             Ok((frame >= 120).then_some(frame))
