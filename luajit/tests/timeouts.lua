@@ -80,7 +80,7 @@ for _, name in ipairs { "epoll", "poll" } do
       local connection = client.connect(port)
       for _ = 1, 5 do
         check.equal(connection:ask("GET", "/").body, "hello")
-        time.sleep(0.4)
+        time.sleep(0.5)
       end
       connection:close()
     end)

@@ -1,4 +1,4 @@
-//! Repeats measurements that load on the machine can spoil. The tests of other crates include this file by its path.
+//! Repeats measurements that a busy machine can spoil. The tests of other crates include this file by its path.
 
 use std::fmt::Debug;
 use std::time::Duration;

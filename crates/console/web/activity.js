@@ -73,7 +73,7 @@ function row(app, done) {
       el(
         "span",
         { class: `status ${good ? "good" : "bad"}` },
-        done.status === 0 ? "no answer" : String(done.status),
+        done.status === 0 ? "failed" : String(done.status),
       ),
       el("span", { class: "took" }, `${done.milliseconds.toFixed(1)} ms`),
       el("time", { datetime: done.at.toISOString() }, done.at.toLocaleTimeString()),

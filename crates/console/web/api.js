@@ -17,7 +17,7 @@ import { Store } from "./store.js";
 /** A request that failed or got no answer. */
 export class ApiError extends Error {
   /**
-   * The HTTP status; 0 if there was no answer.
+   * The HTTP status; 0 if there was no answer, or only a part of one.
    * @readonly
    * @type {number}
    */
@@ -41,7 +41,7 @@ export class Copied extends Error {}
  * @typedef {object} LogEntry
  * @property {Date} at
  * @property {Action} action
- * @property {number} status The HTTP status; 0 if there was no answer.
+ * @property {number} status The HTTP status; 0 if there was no answer, or only a part of one.
  * @property {number} milliseconds
  * @property {string} [problem] What went wrong.
  */

@@ -188,7 +188,7 @@ test("a key that is held in copy mode is not sent when the connection is back", 
   const before = sent;
   await close();
   await expect.poll(() => sent !== before).toBe(true);
-  // The page sends the keys again, and then asks whether it may control the emulator.
+  // After it has repeated its keys, the page asks whether it may control the emulator. This request is `clear_keys`.
   await expect.poll(() => sent.some((message) => message.includes("clear_keys"))).toBe(true);
   expect(sent.filter((message) => message.includes("add_keys"))).toEqual([]);
   await page.keyboard.up("x");

@@ -7,3 +7,5 @@ mod killed;
 mod lua;
 mod names;
 mod support;
+#[path = "../../../../tests/src/until_good.rs"]
+mod until_good;

@@ -57,15 +57,15 @@ impl Cheat {
 /// A stock mGBA answers 501, because its scripts cannot use cheats.
 #[utoipa::path(get, path = "/v1/cheats", operation_id = "cheats", tag = "cheats", params(EmulatorParam),
     responses((status = 200, description = "All cheats.", body = CheatList)))]
-async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
+async fn list(selected: SelectedEmulator) -> Result<Response, Problem> {
     let op = Op::Cheats {};
-    let _share = selected.share(&op)?;
+    let share = selected.share(&op)?;
     let cheats = match selected.perform(op).await?.single()? {
         Value::List(texts) => texts.chunks(TEXTS).map(Cheat::read).collect(),
         _ => None,
     };
     let cheats = cheats.ok_or_else(|| OpError::failed("the emulator's list of cheats cannot be read"))?;
-    Ok(Json(CheatList { cheats }))
+    Ok(share.json(&CheatList { cheats }))
 }
 
 /// A cheat, or a file of cheats.

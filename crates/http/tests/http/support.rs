@@ -1,7 +1,6 @@
 //! A server that runs the demo game, and a simple HTTP/1.1 client. The client uses no HTTP library, so the tests
 //! control and see every byte.
 
-use std::fmt::Debug;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};

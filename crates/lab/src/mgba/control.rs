@@ -177,7 +177,7 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if the counter does not start from zero again.
+    /// [`Error::Timeout`] if the game does not reach frame 120, or if the counter does not start from zero again.
     pub fn reset(&mut self) -> Result<()> {
         let result = self.reset_now();
         self.pictured(result)

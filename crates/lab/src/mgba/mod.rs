@@ -245,7 +245,8 @@ impl StockMgba {
                 found(self)
             });
             match result {
-                Err(Error::Timeout { .. }) if tries < TRIES => {}
+                // Other waits within `found`, such as those for Lua, have had their own attempts.
+                Err(Error::Timeout { what: late, .. }) if late == what && tries < TRIES => {}
                 result => return result,
             }
         }

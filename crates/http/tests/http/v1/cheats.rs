@@ -38,6 +38,13 @@ fn cheats_are_added_enabled_disabled_and_removed() {
     assert_eq!(ok(&server.get("/v1/cheats")), json!({"cheats": []}));
 }
 
+/// The list can have 2 MiB.
+#[test]
+fn the_list_counts_as_a_large_reply() {
+    let server = Server::with(|app| app.limits.max_replies = 1 << 20);
+    problem(&server.get("/v1/cheats"), 503);
+}
+
 #[test]
 fn a_file_with_cheats_is_loaded() {
     let server = Server::start();
