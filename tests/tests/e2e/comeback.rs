@@ -9,9 +9,8 @@ use framewire_e2e::{Framewire, Signal, StockMgba, StockOptions, TextClient, path
 
 use super::served::{PATIENCE, Served, demo_copy, host};
 
-/// How long the server may take to answer after the emulator is back, on a busy machine. `silence.rs` has a tighter
-/// limit, and several attempts.
-const SERVICE: Duration = Duration::from_secs(5);
+/// How long the server may take to answer after the emulator is back.
+pub const SERVICE: Duration = Duration::from_secs(1);
 
 /// Checks that these lines, from a log of the server or of mGBA, contain no warning.
 #[track_caller]

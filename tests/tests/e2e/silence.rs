@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 use framewire_e2e::{Framewire, Proxy, paths, ports, sockets, until, until_good};
 use tempfile::TempDir;
 
-use super::comeback::assert_no_warnings;
+use super::comeback::{SERVICE, assert_no_warnings};
 use super::served::{PATIENCE, demo_copy, host};
 
 /// The longest time until a silence is noticed. The heartbeat's interval and its timeout take 1.25 s together.
 const NOTICED: Duration = Duration::from_secs(2);
-/// How long the script may take to answer after the network is back.
-const SERVICE: Duration = Duration::from_secs(1);
 
 /// A bridge, a network, and a script at the network's other end.
 struct Chain {

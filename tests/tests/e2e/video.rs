@@ -123,7 +123,9 @@ fn three_viewers_get_every_frame_at_low_cost() {
     let player = player.to_str().expect("a path in UTF-8");
     let server = Framewire::serve(&["--quiet", "--lua", player]).expect("the program starts");
     let mut viewers: Vec<Viewer> = (0..VIEWERS).map(|_| Viewer::new(&server)).collect();
+    let mut attempts = 0;
     let watched = || {
+        attempts += 1;
         let (busy, begin) = (processor(server.pid()), Instant::now());
         let all: Vec<Got> = thread::scope(|scope| {
             let looking: Vec<_> =
@@ -143,13 +145,11 @@ fn three_viewers_get_every_frame_at_low_cost() {
         eprintln!("{report}");
 
         assert!(bits < BITS, "{report}");
+        let whole = all.iter().all(|got| got.pictures == got.frames && got.rate() > FULL - 0.5);
         // In debug builds, a busy machine must not fail the test, but a stream that skips every other picture must.
-        let is_good = if cfg!(debug_assertions) {
-            all.iter().all(|got| got.pictures * 10 > got.frames * 7)
-        } else {
-            share < PROCESSOR && all.iter().all(|got| got.pictures == got.frames && got.rate() > FULL - 0.5)
-        };
-        (is_good, report)
+        let debug = cfg!(debug_assertions);
+        let fair = debug && attempts > 3 && all.iter().all(|got| got.pictures * 10 > got.frames * 7);
+        (whole && (share < PROCESSOR || debug) || fair, report)
     };
     until_good(watched, |(is_good, _)| *is_good);
 }

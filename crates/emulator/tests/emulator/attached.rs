@@ -14,6 +14,8 @@ use tokio::net::TcpSocket;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
+use crate::until_good::until_good;
+
 use super::support::{
     UNUSED, assert_each_tap_is_a_press, assert_states_are_restored, call, config, read32, script, seconds,
     submit, wait_for,
@@ -146,11 +148,14 @@ fn a_paused_emulator_is_stalled_and_never_performs_a_request_after_its_deadline(
     let (_runtime, host, emulator) = attached();
     call(&host, Op::Pause {});
     wait_for("the pause", || host.state().run == Run::Paused);
-    let begun = Instant::now();
-    let write = Op::Write32 { address: UNUSED, value: 77 };
-    let late = emulator.submit(write.into(), seconds(0.5)).wait();
-    assert!(matches!(&late, Err(EmulatorError::Deadline(text)) if text.contains("paused")), "{late:?}");
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    let late = || {
+        let begun = Instant::now();
+        let write = Op::Write32 { address: UNUSED, value: 77 };
+        let late = emulator.submit(write.into(), seconds(0.5)).wait();
+        assert!(matches!(&late, Err(EmulatorError::Deadline(text)) if text.contains("paused")), "{late:?}");
+        begun.elapsed()
+    };
+    until_good(late, |time| *time < Duration::from_millis(900));
     wait_for("stalled", || emulator.state().run == Run::Stalled);
     call(&host, Op::Resume {});
     ready(&emulator);
@@ -162,21 +167,28 @@ fn a_missing_emulator_is_reported_and_used_again_when_it_is_back() {
     let (runtime, port) = (runtime(), free_port());
     let emulator = attach(port, &runtime);
     wait_for("a refusal", || emulator.state().problem.is_some());
-    let begun = Instant::now();
-    let absent = submit(&emulator, Op::GetKeys {});
-    assert!(
-        matches!(&absent, Err(EmulatorError::NotConnected(text)) if text.contains("framewire doctor")),
-        "{absent:?}"
-    );
-    assert!(begun.elapsed() < Duration::from_secs(3), "reported long before the deadline");
-    for _ in 0..3 {
+    let absent = || {
+        let begun = Instant::now();
+        let absent = submit(&emulator, Op::GetKeys {});
+        assert!(
+            matches!(&absent, Err(EmulatorError::NotConnected(text)) if text.contains("framewire doctor")),
+            "{absent:?}"
+        );
+        begun.elapsed()
+    };
+    until_good(absent, |time| *time < Duration::from_millis(500));
+    let back = || {
         let host = host(port);
         let back = Instant::now();
         ready(&emulator);
         call(&emulator, Op::GetKeys {});
-        assert!(back.elapsed() < Duration::from_secs(5), "{:?}", back.elapsed());
+        let time = back.elapsed();
         drop(host);
         wait_for("gone", || emulator.state().run != Run::Running);
+        time
+    };
+    for _ in 0..3 {
+        until_good(back, |time| *time < Duration::from_secs(1));
     }
 }
 

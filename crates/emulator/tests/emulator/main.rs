@@ -19,4 +19,6 @@ mod script_table;
 mod sensors;
 mod support;
 mod timelines;
+#[path = "../../../../tests/src/until_good.rs"]
+mod until_good;
 mod watches;
