@@ -623,7 +623,7 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
         assert "is full" in ray.get(far.fill.remote())
         refused(rf"node .*\({other.node_id[:8]}\)")
         # The actors of the refused fleet have ended, and use no cores.
-        ray.kill(far)
+        kill_actor(far)
         with Fleet(None, "memory", num_envs=ENVS, rom=rom) as fleet:
             fleet.reset(seed=1)
             assert len(fleet.stats()) == 2
@@ -799,7 +799,12 @@ def kill_process(group: Any) -> None:
 
 
 def kill_shard(explorer: FleetExplorer, number: int) -> None:
-    ray.kill(explorer.states._shards.actors[number])
+    kill_actor(explorer.states._shards.actors[number])
+
+
+def kill_actor(actor: Any) -> None:
+    # `ray.kill` returns while the actor can still answer calls of other workers.
+    os.kill(ray.get(actor.__ray_call__.remote(lambda _: os.getpid())), signal.SIGKILL)
 
 
 def kill_node(cluster: Cluster, node: Any, workers: Sequence[Any]) -> None:
