@@ -372,7 +372,7 @@ local M = {}
 --- the server accepts (`ws.subprotocol` is the first of them in the client's list); `max_message` (16777216
 --- bytes); `max_unsent` (twice `max_message`, and at least 16777216) and `stall_timeout` as for streams;
 --- `ping_interval`: seconds between pings; if nothing arrives between two pings, the connection is closed;
---- `close_timeout` (5 s) to wait for the closing frame; `timeout` (30 s) to send, without callbacks
+--- `close_timeout` (5 s) to wait for the closing frame; `timeout` (30 s) to open and to send, without callbacks
 ---@return table|nil ws nil if no WebSocket was opened; a request that does not ask for one is answered with an error
 ---@return string? message
 function M.accept(request, response, options)
@@ -400,6 +400,8 @@ function M.accept(request, response, options)
   response:header("Sec-WebSocket-Accept", handshake.accept(request.headers["sec-websocket-key"]))
   response.upgraded = self
   ok, message = response:upgrade("websocket", function(connected, rest)
+    -- The task that called `accept` no longer waits.
+    if response.upgraded ~= self then return connected:close() end
     server:hold(self)
     if options.on_message then
       local started, problem = start(self, server.loop, connected, rest, options)
@@ -415,7 +417,7 @@ function M.accept(request, response, options)
   end)
   if not ok then return nil, message end
   if options.on_message then return self end
-  ok, message = task:suspend(30)
+  ok, message = task:suspend(self.timeout)
   if not ok then
     -- The WebSocket has no socket yet, so `http.task` must not close it.
     response.upgraded = nil

@@ -9,7 +9,13 @@ local http = require "framewire.http"
 local loops = require "framewire.loop"
 local num = require "framewire.num"
 local process = require "tests.support.process"
+local socket = require "framewire.socket"
+local tasks = require "framewire.task"
+local time = require "framewire.time"
 local websocket = require "framewire.websocket"
+
+-- What the task of "GET /late" has reached.
+local late = ""
 
 local options = {
   log = function() end,
@@ -45,6 +51,15 @@ local options = {
     ["GET /failing"] = function(request, response)
       websocket.accept(request, response, { on_message = function() error("as asked") end })
     end,
+    ["GET /late"] = http.task(function(request, response)
+      -- The client does not read this, so the response cannot be sent in time.
+      response:header("X-Filler", ("x"):rep(33554432))
+      late = select(2, websocket.accept(request, response, { timeout = 0.1 }))
+      local begin = time.monotonic()
+      tasks.sleep(1)
+      late = ("slept %.1f s"):format(time.monotonic() - begin)
+    end),
+    ["GET /late/state"] = function(_, response) response:text(200, late) end,
     ["GET /no-callback"] = function(request, response) websocket.accept(request, response) end,
   },
 }
@@ -387,6 +402,26 @@ check.test("WebSockets count as connections of the server", function()
     check.contains(select(2, websocket.connect(url)), "503")
     all[1]:close()
     check.eventually(5, function() return websocket.connect(url) end, "there is room again")
+  end)
+end)
+
+check.test("a WebSocket that opens after accept has timed out is closed, and does not wake the task", function()
+  process.with_server(options, function(port)
+    local slow = assert(socket.connect("127.0.0.1", port, 5))
+    assert(slow:write(OPENING:format("/late"), 5))
+    local function reaches(state)
+      check.eventually(5, function() return client.ask(port, "GET", "/late/state").body:find(state) end, state)
+    end
+    reaches("^timeout$")
+    local data, message, status
+    repeat
+      data, message = slow:read(1048576, 5)
+      status = status or data and data:match("^HTTP/1.1 (%d+)")
+    until not data
+    check.equal(status, "101")
+    check.equal(message, "closed")
+    slow:close()
+    reaches("^slept 1%.")
   end)
 end)
 

@@ -28,7 +28,11 @@ export class ReconnectingSocket {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #pause = FIRST_PAUSE_MS;
-  #active = false;
+  /**
+   * Removes the listeners of the page's events. Undefined unless the socket is active, that is, between `start` and `stop`.
+   * @type {AbortController | undefined}
+   */
+  #active;
 
   /**
    * `url` is called for every connection.
@@ -38,19 +42,24 @@ export class ReconnectingSocket {
   constructor(url, handlers) {
     this.#url = url;
     this.#handlers = handlers;
-    addEventListener("online", () => this.reconnectNow());
-    document.addEventListener("visibilitychange", () => {
-      if (!document.hidden) this.reconnectNow();
-    });
   }
 
   start() {
-    this.#active = true;
+    if (!this.#active) {
+      this.#active = new AbortController();
+      const { signal } = this.#active;
+      addEventListener("online", () => this.reconnectNow(), { signal });
+      const listener = () => {
+        if (!document.hidden) this.reconnectNow();
+      };
+      document.addEventListener("visibilitychange", listener, { signal });
+    }
     if (!this.#socket && this.#timer === undefined) this.#connect();
   }
 
   stop() {
-    this.#active = false;
+    this.#active?.abort();
+    this.#active = undefined;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#drop();
