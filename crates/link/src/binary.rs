@@ -39,7 +39,7 @@ struct BinaryConnection<'a> {
     silence: SilenceCheck,
 }
 
-/// At most one ping is open, so that pings never fill the buffers of a paused emulator.
+/// The pings to the script. At most one of them is open, so that pings never fill the buffers of a paused emulator.
 struct Heartbeat {
     /// When the open ping was sent, if there is one.
     sent: Option<Instant>,

@@ -1,4 +1,5 @@
-//! Connects, sends the hello, and connects again after a break.
+//! Connects, sends the hello, and connects again after a break. The hello is the first message of a connection.
+//! Framewire's script answers it with a welcome.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -150,7 +151,7 @@ async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u
     let mut received = Vec::new();
     let end = marker::END.as_bytes();
     loop {
-        if let Some(at) = received.windows(end.len()).position(|window| window == end) {
+        if let Some(at) = memchr::memmem::find(&received, end) {
             let rest = received.split_off(at + end.len());
             received.truncate(at);
             return Ok((String::from_utf8_lossy(&received).into_owned(), rest));
@@ -183,8 +184,6 @@ fn notice_when_gone(stream: &TcpStream, after: Duration) -> io::Result<()> {
     let second = Duration::from_secs(1);
     let keepalive = socket2::TcpKeepalive::new().with_time(second.max(after / 2));
     #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
-    let keepalive = keepalive.with_interval(second.max(after / 10));
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    let keepalive = keepalive.with_retries(5);
+    let keepalive = keepalive.with_interval(second.max(after / 10)).with_retries(5);
     socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use framewire_protocol::{Batch, Effect, Op, OpError, Outcome, Status, marker};
+use memchr::memmem;
 use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval};
@@ -62,9 +63,8 @@ impl Work {
     }
 
     /// The operations to check before the next one is sent. At first, these are all operations up to the first one that
-    /// loads another game. Each later operation is checked alone, just before it is sent. [`Batch::unchecked`] is
-    /// something else.
-    fn unchecked(&self) -> &[Op] {
+    /// loads another game. Each later operation is checked alone, just before it is sent.
+    fn ops_to_check(&self) -> &[Op] {
         let done = self.outcome.results.len();
         let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
         let end = match self.batch.ops.iter().position(loads) {
@@ -82,7 +82,7 @@ enum Waiting {
     Work(Work),
     /// To check that the script still answers: a heartbeat.
     Heartbeat,
-    /// A batch that missed its deadline. Its reply will be dropped.
+    /// For a batch that has missed its deadline since. The reply will be dropped.
     Expired,
 }
 
@@ -208,10 +208,10 @@ impl TextConnection<'_> {
     /// Sends the next operation of a batch, or first asks for the size of a memory domain. Responds with the outcome if
     /// there is no next operation, or if an operation is refused.
     fn advance(&mut self, mut work: Work) {
-        let unchecked = work.unchecked();
+        let ops = work.ops_to_check();
         // mGBA-http's routes accept any address, as mGBA does.
         let any_address = work.batch.unchecked;
-        let unknown = if any_address { None } else { self.sizes.unknown(unchecked) };
+        let unknown = if any_address { None } else { self.sizes.unknown(ops) };
         if let Some(domain) = unknown
             && let Ok(message) = marker::message(&Op::DomainSize { domain: domain.clone() })
         {
@@ -225,7 +225,7 @@ impl TextConnection<'_> {
             if any_address { Ok(()) } else { self.sizes.check(op) }
         };
         let refused = |(index, op)| Some((index, check(op).err()?));
-        if let Some((index, error)) = unchecked.iter().enumerate().find_map(refused) {
+        if let Some((index, error)) = ops.iter().enumerate().find_map(refused) {
             if work.outcome.results.is_empty() {
                 (work.respond)(Ok(Outcome::refused(work.outcome.frame, index, error)));
             } else {
@@ -233,7 +233,7 @@ impl TextConnection<'_> {
             }
             return;
         }
-        work.checked += unchecked.len();
+        work.checked += ops.len();
         let op = work.batch.ops.get(work.outcome.results.len());
         match op.map(|op| marker::message(checks::as_bytes(op).as_ref().unwrap_or(op))) {
             None => (work.respond)(Ok(work.outcome)),
@@ -277,9 +277,7 @@ impl TextConnection<'_> {
     /// Handles the replies that have arrived completely.
     fn replies(&mut self) -> io::Result<()> {
         let end = marker::END.as_bytes();
-        while let Some(at) =
-            self.received[self.searched..].windows(end.len()).position(|window| window == end)
-        {
+        while let Some(at) = memmem::find(&self.received[self.searched..], end) {
             let at = self.searched + at;
             let rest = self.received.split_off(at + end.len());
             let mut reply = std::mem::replace(&mut self.received, rest);

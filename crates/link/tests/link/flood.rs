@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use framewire_link::{LinkError, Phase};
+use framewire_link::{Config, LinkError, Phase};
 use framewire_protocol::{Frame, Outcome, Reply};
 
 use crate::peer::{Connection, Peer};
@@ -63,7 +63,11 @@ fn a_reply_without_an_end_ends_the_connection() {
         script.greet_as_mgba_http()?;
         flood(&mut script, b"x")
     });
-    let client = Client::start(&peer.address);
+    // The link shows the problem until it connects again.
+    let first_retry = Duration::from_secs(1);
+    let config =
+        Config { address: peer.address.clone(), first_retry, last_retry: first_retry, ..Config::default() };
+    let client = Client::with(config);
     client.wait_for("the end of the connection", |status| {
         status.problem.as_ref().is_some_and(|problem| problem.contains("64 MiB"))
     });
