@@ -24,7 +24,7 @@ pub struct Scripts {
     first: String,
     /// The second script, with the modules that are loaded when they are first needed.
     pub later: String,
-    /// The modules of the first script that modules of the second script import: the names of their variables.
+    /// The names of the variables that hold those modules of the first script that the second script imports.
     shared: Vec<String>,
 }
 

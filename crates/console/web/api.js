@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Thrown when an action was copied as a command instead of sent. */
+/** Thrown when an action was copied as a command instead of being sent. */
 export class Copied extends Error {}
 
 /**

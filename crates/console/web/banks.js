@@ -4,13 +4,13 @@ import { hex } from "./hexgrid.js";
 
 /**
  * Where a memory domain is on the bus.
- * @typedef {object} Window
+ * @typedef {object} BankWindow
  * @property {number} base The address of its first bank.
  * @property {number} [size] The size of a bank, if the domain has several banks.
  * @property {number} [others] The address of its other banks.
  */
 
-/** @type {Readonly<Record<string, Window>>} */
+/** @type {Readonly<Record<string, BankWindow>>} */
 const WINDOWS = {
   cart0: { base: 0, size: 0x4000, others: 0x4000 },
   vram: { base: 0x8000, size: 0x2000, others: 0x8000 },

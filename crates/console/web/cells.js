@@ -57,8 +57,8 @@ export class CellPicture {
   }
 
   /**
-   * The cell under the pointer. If the pointer is not over the picture, or has not moved since the last arrow key, the
-   * chosen cell.
+   * The cell under the pointer, or the chosen cell if the pointer is not over the picture or has not moved since the
+   * last arrow key.
    * @returns {Cell | undefined}
    */
   get cell() {

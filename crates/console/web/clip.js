@@ -54,7 +54,8 @@ export class Clip {
   }
 
   /**
-   * The pictures of the last seconds that have the size of the newest one. Each is valid until the next is taken.
+   * The pictures of the last `seconds` seconds, without those whose size differs from the size of the newest one. A
+   * picture is valid only until the next one is taken.
    * @param {number} seconds
    * @param {number} step The smallest distance between pictures, in frames of the console.
    * @returns {Generator<Frame>}
@@ -67,7 +68,11 @@ export class Clip {
     );
     const { width, height } = this.#segments.at(-1)?.first ?? { width: 0, height: 0 };
     let shown = Number.NEGATIVE_INFINITY;
-    for (const { first, messages } of this.#segments.slice(begin)) {
+    // Copies, because `add` continues while a caller takes the pictures slowly.
+    const segments = this.#segments
+      .slice(begin)
+      .map(({ first, messages }) => ({ first, messages: [...messages] }));
+    for (const { first, messages } of segments) {
       if (first.width !== width || first.height !== height) continue;
       const decoder = new Decoder();
       decoder.restore(first);

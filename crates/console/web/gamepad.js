@@ -47,7 +47,7 @@ const PUSHED = 0.5;
 export const gamepads = new Store(/** @type {readonly string[]} */ ([]));
 
 /**
- * Gets the next part that is pressed. While it is set, gamepads do not control the game.
+ * Gets each part that is pressed. While it is set, gamepads do not control the game.
  * @type {((part: string) => void) | undefined}
  */
 let taker;
@@ -58,8 +58,8 @@ let taker;
 const ignored = new Map();
 
 /**
- * Waits until a part of any gamepad is pressed. Meanwhile, gamepads do not control the game. Returns a function that
- * ends the wait.
+ * From now on, calls `take` with each part of any gamepad that is pressed, and gamepads do not control the game. Returns
+ * a function that ends this.
  * @param {(part: string) => void} take
  * @returns {() => void}
  */

@@ -228,7 +228,7 @@ export class HexGrid {
     for (const text of this.#texts) setText(text, " ");
     this.#showBands();
     this.#showPointed();
-    this.#mark(false);
+    this.#showSelection(false);
   }
 
   /**
@@ -277,7 +277,7 @@ export class HexGrid {
     this.#selected = inside - (inside % this.#unit);
     if (!extend) this.#anchor = this.#selected;
     this.#events.move(this.#selected);
-    this.#mark(focus);
+    this.#showSelection(focus);
   }
 
   /**
@@ -344,7 +344,7 @@ export class HexGrid {
   }
 
   /** @param {boolean} focus */
-  #mark(focus) {
+  #showSelection(focus) {
     const { first, end } = this.selection;
     const chosen = this.#cells[(this.#selected - this.#start) / this.#unit] ?? this.#cells[0];
     this.#cells.forEach((cell, index) => {

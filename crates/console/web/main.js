@@ -10,7 +10,7 @@ import { EmulatorClient } from "./emulation.js";
 import { playByGamepad } from "./gamepad.js";
 import { header, selectEmulator } from "./header.js";
 import { playByKeyboard } from "./keyboard.js";
-import { LaterPanel } from "./later.js";
+import { LazyPanel } from "./lazy.js";
 import { Latency } from "./link.js";
 import { Marks } from "./marks.js";
 import { MemoryPanel } from "./memory.js";
@@ -56,11 +56,11 @@ stage.append(
 );
 
 const symbols = new Symbols(api);
-const watches = new LaterPanel(async () => {
+const watches = new LazyPanel(async () => {
   const { WatchesPanel } = await import("./watches.js");
   return new WatchesPanel(app, symbols);
 });
-const values = new LaterPanel(async () => {
+const values = new LazyPanel(async () => {
   const { WatchedValues } = await import("./watchedvalues.js");
   return new WatchedValues(app);
 });
@@ -83,19 +83,19 @@ const reveal = (place) => {
   tools.open("memory");
   memory.reveal(place);
 };
-const graphics = new LaterPanel(async () => {
+const graphics = new LazyPanel(async () => {
   const { GraphicsPanel } = await import("./graphics.js");
   return new GraphicsPanel(app, emulation, reveal);
 });
-const snapshots = new LaterPanel(async () => {
+const snapshots = new LazyPanel(async () => {
   const { SnapshotsPanel } = await import("./snapshots.js");
   return new SnapshotsPanel(app, { reveal, watch: watchIt });
 });
-const recordings = new LaterPanel(async () => {
+const recordings = new LazyPanel(async () => {
   const { RecordingsPanel } = await import("./recordings.js");
   return new RecordingsPanel(app);
 });
-const log = new LaterPanel(async () => {
+const log = new LazyPanel(async () => {
   const { activity } = await import("./activity.js");
   return { element: activity(app) };
 });
@@ -105,20 +105,20 @@ const log = new LaterPanel(async () => {
  */
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
 
-const input = new LaterPanel(async () => {
+const input = new LazyPanel(async () => {
   const { sequencesPanel } = await import("./sequences.js");
   const { mappingPanel } = await import("./mapping.js");
   return { element: el("div", {}, sequencesPanel(app), mappingPanel()) };
 });
-const share = new LaterPanel(async () => {
+const share = new LazyPanel(async () => {
   const { sharePanel } = await import("./share.js");
   return { element: sharePanel(app, picture.video.clip) };
 });
-const wall = new LaterPanel(async () => {
+const wall = new LazyPanel(async () => {
   const { Wall } = await import("./wall.js");
   return new Wall(app, (name) => selectEmulator(app, name));
 });
-const link = new LaterPanel(async () => {
+const link = new LazyPanel(async () => {
   const { linkPanel } = await import("./linkpanel.js");
   return { element: linkPanel(app, latency, picture.video.rate, losses) };
 });

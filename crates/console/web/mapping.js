@@ -19,7 +19,8 @@ import { KEYS } from "./keys.js";
  * @property {(key: Key, from: Mapping) => string} nameOf Returns the names of the parts that stand for a key.
  * @property {string} prompt
  * @property {(take: (part: string) => void) => () => void} [listen]
- *   Waits until a part is pressed. The keyboard does not need this, because the buttons of this panel get its events.
+ *   Calls `take` with each part that is pressed, until the returned function is called. The keyboard does not need this,
+ *   because the buttons of this panel get its events.
  */
 
 /** @type {Device} */

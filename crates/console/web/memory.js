@@ -267,17 +267,16 @@ export class MemoryPanel {
       this.goTo(banked.offset);
       return;
     }
-    const address = this.#symbols.resolve(text);
-    if (address === undefined) {
+    const place = this.#symbols.resolve(text);
+    if (!place) {
       toast(
         `${JSON.stringify(text)} is neither an address nor a known symbol. Use an address such as 02000044, or a symbol's name.`,
         "bad",
       );
       return;
     }
-    const known = this.#symbols.all.value.some(({ name }) => text.startsWith(name));
-    if (known) this.#setDomain("");
-    this.goTo(address);
+    if (place.symbol) this.#setDomain("");
+    this.goTo(place.address);
   }
 
   /**
@@ -385,7 +384,7 @@ export class MemoryPanel {
    */
   async #freeze(address, value, type) {
     if (!this.#onBus) {
-      toast("Values are frozen on the bus. Choose Bus as the memory domain, and the address there.", "bad");
+      toast("Only values on the bus can be frozen. Choose Bus, then select the address there.", "bad");
       return;
     }
     await this.#frozen.freeze(`0x${hex(address, 8)}`, value, type);

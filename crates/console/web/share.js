@@ -73,7 +73,7 @@ export function sharePanel(app, clip) {
       el(
         "p",
         { class: "about" },
-        "The last seconds that this page has shown, without sound, at the console's own speed. A WebM file takes as long as the clip.",
+        "The last seconds that this page has shown, without sound, at the console's own speed. Saving a WebM file takes as long as the clip.",
       ),
       el(
         "div",

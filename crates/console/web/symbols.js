@@ -55,7 +55,7 @@ export class Symbols {
   /**
    * Parses an address: `0x…`, bare hex or a symbol, each with an optional `+offset`. The offset is hexadecimal too.
    * @param {string} text
-   * @returns {number | undefined}
+   * @returns {{ address: number, symbol: SymbolInfo | undefined } | undefined}
    */
   resolve(text) {
     const [, name = "", offset] = /^\s*([^+]*?)\s*(?:\+\s*(\w+)\s*)?$/.exec(text) ?? [];
@@ -63,24 +63,26 @@ export class Symbols {
     const base = symbol?.address ?? parseNumber(name);
     const extra = offset === undefined ? 0 : parseNumber(offset);
     if (base === undefined || extra === undefined || base + extra > 0xffff_ffff) return undefined;
-    return base + extra;
+    return { address: base + extra, symbol };
   }
 
   async #load() {
+    const emulator = this.#api.emulator.value;
     /** @type {SymbolInfo[]} */
-    const all = [];
+    let all = [];
     try {
       /** @type {{ symbols: SymbolInfo[], more: boolean }} */
       let page;
       do {
         const last = all.at(-1);
         page = await this.#api.read("/v1/symbols", last && { after: last.name });
+        if (emulator !== this.#api.emulator.value) return;
         all.push(...page.symbols);
       } while (page.more);
-      this.all.set(all.sort((a, b) => a.address - b.address));
     } catch {
-      this.all.set([]);
+      all = [];
     }
+    if (emulator === this.#api.emulator.value) this.all.set(all.sort((a, b) => a.address - b.address));
   }
 }
 

@@ -8,7 +8,7 @@ import { el } from "./dom.js";
 import { setting } from "./settings.js";
 
 /**
- * @import { Panel } from "./later.js"
+ * @import { Panel } from "./lazy.js"
  * @import { Store } from "./store.js"
  */
 

@@ -324,7 +324,7 @@ export class Timeline {
     const branches = left.map((line) => {
       const end = line.states.at(-1) ?? 0;
       const label = `Branch ${line.line}, frame ${end.toLocaleString("en")}`;
-      return button({ label, kind: "quiet", hint: "Go to the end of the frames that were left" }, () =>
+      return button({ label, kind: "quiet", hint: "Go to the end of this branch" }, () =>
         this.#jump(end, line.line),
       );
     });

@@ -50,7 +50,7 @@ export function transport(app, stage, focus) {
     });
 
   const run = button({ icon: "pause", label: "Pause", kind: "primary" }, () =>
-    act(held(app.status.value.phase) ? actions.resume() : actions.pause())(),
+    act(runsOnRequest(app.status.value.phase) ? actions.resume() : actions.pause())(),
   );
   const frames = el("input", {
     type: "number",
@@ -90,7 +90,7 @@ export function transport(app, stage, focus) {
   const reason = el("p", { class: "reason" });
   const show = () => {
     const { phase, emulator } = app.status.value;
-    const still = held(phase);
+    const still = runsOnRequest(phase);
     run.replaceChildren(icon(still ? "play" : "pause"), el("span", {}, still ? "Resume" : "Pause"));
     lock.setAttribute("aria-pressed", String(phase === "lockstep"));
     if (document.activeElement !== speed) showSpeed(speed, emulator);
@@ -134,7 +134,7 @@ export function transport(app, stage, focus) {
  * @param {Phase} phase
  * @returns {boolean}
  */
-function held(phase) {
+function runsOnRequest(phase) {
   return phase === "paused" || phase === "lockstep";
 }
 
@@ -154,7 +154,7 @@ function reasonIf(applies, reason) {
  */
 function goneReason(phase) {
   if (phase === "unreachable") return NO_SERVER;
-  return phase === "running" || phase === "replaying" || held(phase) ? undefined : NO_EMULATOR;
+  return phase === "running" || phase === "replaying" || runsOnRequest(phase) ? undefined : NO_EMULATOR;
 }
 
 /**

@@ -11,7 +11,7 @@ import { el, fill } from "./dom.js";
  *   Called when the panel is shown or hidden. A hidden panel must not poll.
  */
 
-export class LaterPanel {
+export class LazyPanel {
   /** @readonly */
   element = el("div", {});
   #load;
