@@ -1,4 +1,5 @@
-/* Measures how many frames libmgba can run on this machine: a loop that only calls libmgba's runFrame for a ROM.
+/* Measures how many frames per second libmgba can run on this machine. It loads a ROM and calls only libmgba's runFrame
+ * in a loop.
  *
  *   bare ROM SECONDS     prints frames per second
  *

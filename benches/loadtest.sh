@@ -39,7 +39,7 @@ until wrk -t1 -c1 -d1s "$url?message=$message" >/dev/null 2>&1; do
 done
 echo "# wrk -t1 -c64, closed loop, static message, on core $core; nginx, one worker, on core $server_core"
 taskset -c "$core" wrk -t1 -c64 -d"${seconds}s" --latency "$url?message=$message" | tee "$out/loadtest-wrk.txt" | grep -E 'Requests/sec|99%'
-echo "# framewire bench, closed loop, 64 clients, a fresh message each, replies checked"
+echo "# framewire bench, closed loop, 64 clients, a new message in each request, replies checked"
 taskset -c "$core" "$framewire" bench "$url?message={}" -c 64 -d "${seconds}s" -q --json "$out/loadtest-closed.json" | sed -n '/^| /p;/^- /p' | sed '4,$d'
-echo "# framewire bench, open loop, a fresh message each, replies checked"
+echo "# framewire bench, open loop, a new message in each request, replies checked"
 taskset -c "$core" "$framewire" bench "$url?message={}" -r "$rates" -d "${seconds}s" -q --json "$out/loadtest.json"

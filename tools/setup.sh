@@ -32,7 +32,7 @@ if [ ! -d "${CARGO_TARGET_DIR:-target}" ]; then
     fi
 fi
 
-# Node.js with npm, and Python with venv, are often installed from other sources than Debian packages.
+# Node.js with npm, and Python with venv, are often installed from sources other than Debian packages.
 if [ "$wanted" = "$test" ]; then
     command -v node >/dev/null 2>&1 || wanted="$wanted nodejs"
     command -v npm >/dev/null 2>&1 || wanted="$wanted npm"

@@ -64,7 +64,7 @@ def wrong_dependencies() -> list[str]:
     return found
 
 
-# The types that may have the same name in several files, because subcommands have their own.
+# The names that types in several files of a crate may share, because each subcommand has its own such type.
 SEVERAL = {("framewire", "Args"), ("framewire", "Command")}
 # The largest number of files in a cycle of imports.
 LARGEST_CYCLE = 10

@@ -165,7 +165,7 @@ function parts.http()
     end
   end
   all("requests", "rates", "/s", { LuaJIT = { "epoll server, C", "0.97" } })
-  all("time a request", "times", "us", { LuaJIT = { "nginx", "1 or less" } })
+  all("time per request", "times", "us", { LuaJIT = { "nginx", "1 or less" } })
   all("16 pipelined", "piped", "/s", { LuaJIT = { "nginx", "5" } })
 end
 

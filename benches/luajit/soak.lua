@@ -9,8 +9,8 @@ local socket = require "framewire.socket"
 local time = require "framewire.time"
 
 local minutes = tonumber(arg[1] or 10)
--- After the first tenth of the time, the memory may grow by this share and 1 MB. Normal garbage collection stays below
--- this limit, but a leak does not.
+-- After the first tenth of the time, the memory may grow by at most this share plus 1 MB. Normal garbage collection
+-- stays below this limit, but a leak does not.
 local GROWTH = 0.1
 
 local function start(workers)

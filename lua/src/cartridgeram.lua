@@ -1,6 +1,6 @@
 -- The RAM of a Game Boy's cartridge as a memory domain. It replaces mGBA's own domain, which returns only 0xFF while
--- the game has the RAM locked, and always writes to the bank that the game has mapped. memory.lua reads numbers of several
--- bytes with `readRange`.
+-- the game has the RAM locked, and always writes to the bank that the game has mapped. This domain has no `read16` and
+-- no `read32`: memory.lua reads numbers of several bytes with `readRange`.
 
 local refusal = require "refusal"
 

@@ -19,7 +19,7 @@ local clients = {
 }
 
 local closed_before = 0 -- connections closed before the last sweep
-local looked_tick -- the tick of the last check for connections that have ended
+local ended_tick -- the tick of the last check for connections that have ended
 local first_turn = 0 -- decides after which connection the turns begin; it changes, so that no connection is always last
 local hot -- the connection whose request was performed last
 
@@ -62,7 +62,7 @@ end
 
 -- Gives a turn to every connection with something to read. The end of a connection counts as something to read, so this
 -- also closes connections that have ended.
-local function look_for_ended()
+local function close_ended()
   for _, each in ipairs(clients.all) do
     if each.socket and each.socket:select(0) ~= 0 then
       clients.take_turn(each, true, clock())
@@ -92,9 +92,9 @@ local function has_room()
     return true
   end
   sweep()
-  if #clients.all == limits.connections and looked_tick ~= ticks.now then
-    looked_tick = ticks.now
-    look_for_ended()
+  if #clients.all == limits.connections and ended_tick ~= ticks.now then
+    ended_tick = ticks.now
+    close_ended()
   end
   if #clients.all == limits.connections then
     evict()

@@ -190,7 +190,7 @@ end
 local code = {}
 
 -- Decodes an expression. Returns a function that computes its value from the frame counter. `place` names the
--- expression in refusals, also in that of a constant address that has no memory.
+-- expression in refusals. An expression that reads from a constant address without memory is refused too.
 function code.compile(bytes, place)
   local self = { bytes = bytes, place = place, constant_reads = {} }
   local value, next_at = part(self, 1, 0)
@@ -208,8 +208,8 @@ end
 function code.address(value, frame, length, is_write)
   local address = value(frame)
   if not address or address < 0 or address > 0xFFFFFFFF then
-    refuse(BAD_ARGUMENT, "address %s at the moment: a pointer in it leads to no memory, or it computes no number from 0 to "
-      .. "4294967295", address and "is " .. address or "has no value")
+    refuse(BAD_ARGUMENT, "address %s at the moment: a pointer in it leads to no memory, or its value is not a number "
+      .. "from 0 to 4294967295", address and "is " .. address or "has no value")
   end
   memory.check_bus(address, length, is_write)
   return address

@@ -11,7 +11,7 @@ local inbox = {}
 
 function inbox.new()
   return {
-    data = "", -- the oldest of these bytes, from index `at` on
+    data = "", -- the oldest unused bytes, from index `at` on
     at = 1,
     pieces = {}, -- the bytes that arrived after `data`
     count = 0, -- how many pieces there are

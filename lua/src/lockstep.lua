@@ -13,19 +13,19 @@ local lockstep = {
   SILENT = 1.75, -- or when that link has sent pings, and then nothing for this many seconds
 }
 
-local MOST = 0.25 -- time between two checks counts as silence only up to this many seconds
+local LONGEST_CHECK = 0.25 -- time between two checks counts as silence only up to this many seconds
 
 local timeout = 0 -- seconds
 local owner -- the session of the link that began lockstep
 local unheard = 0 -- seconds that a frame has waited without a byte from the owner
 local wanted, done = 0, 0 -- how many frames were asked for, and how many of them have run
--- By session: a list of its `advance`s whose frames may not all have run. `frames` is how many frames an `advance` asked
--- for, and `last` is the value of `done` after them. `run` is set if lockstep ended before the last of them: how many of
--- the frames had run.
+-- By session: a list of its `advance`s, some of whose frames may still have to run. `frames` is how many frames an
+-- `advance` asked for, and `last` is the value of `done` after the last of them. If lockstep ended before that frame,
+-- `run` is how many of the frames had run.
 local goals = {}
 -- How many seconds the current frame has waited, and how many it had waited at the last request of a client.
 local waited, asked = 0, 0
-local any = false -- whether a client has sent a request since the last check
+local has_asked = false -- whether a client has sent a request since the last check
 
 -- Begins lockstep for a link's session, or changes its time-out: the seconds without a request after which it ends.
 function lockstep.begin(session, seconds)
@@ -47,7 +47,7 @@ end
 
 -- Notes that a client has sent a request. Messages that links send by themselves, such as pings, do not count.
 function lockstep.ask()
-  any = true
+  has_asked = true
 end
 
 -- Adds frames that a session asks for. Returns how many frames have to run until the last of them.
@@ -91,7 +91,7 @@ local function is_abandoned(passed)
     connection.heard, unheard = false, 0
     return false
   end
-  unheard = unheard + math.min(passed, MOST) -- a longer time means that mGBA or the machine paused, not the link
+  unheard = unheard + math.min(passed, LONGEST_CHECK) -- a longer time means that mGBA or the machine paused, not the link
   return unheard >= (connection and lockstep.SILENT or lockstep.GONE)
 end
 
@@ -108,8 +108,8 @@ function lockstep.waits(passed)
     return false
   end
   waited = waited + passed
-  if any then
-    asked, any = waited, false
+  if has_asked then
+    asked, has_asked = waited, false
   end
   if is_abandoned(passed) then
     return finish("the link that began it is gone")
@@ -123,7 +123,7 @@ end
 
 -- Called when the current frame stops waiting and runs.
 function lockstep.run()
-  waited, asked, any = 0, 0, false
+  waited, asked, has_asked = 0, 0, false
   if wanted > done then
     done = done + 1
   end

@@ -144,7 +144,7 @@ function memory.check_domain(name, offset, length, change)
     local bytes = length == 1 and "1 byte" or format("%d bytes", length)
     local least = length > 1 and length or 1
     local range = size >= least and format("0 to %d for %s", size - least, bytes) or format("at most %d bytes", size)
-    refuse(BAD_ARGUMENT, "address is %d, and %s from there go beyond the domain %q, which has %d bytes; accepted is %s",
+    refuse(BAD_ARGUMENT, "address is %d, and an access of %s goes beyond the domain %q, which has %d bytes; accepted is %s",
       offset, bytes, name, size, range)
   elseif name == "eeprom" then
     refuse(UNSUPPORTED, "mGBA's Lua shows the BIOS in place of an EEPROM; save a state with flag 2, which holds it")

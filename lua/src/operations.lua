@@ -195,8 +195,8 @@ function run.evaluate(expressions) return code.evaluate(expressions, emulator.fr
 run.read_at, run.write_at = frozen.read_at, frozen.write_at
 function run.freeze(name, kind, address, data)
   if watches.report_keys() then
-    refuse(refusal.BUSY, "a recording is being made, which holds keys and no writes to memory, so its replay would "
-      .. "differ; stop the recording first")
+    refuse(refusal.BUSY, "the game is being recorded or replayed, and recordings do not hold writes to memory; "
+      .. "end that first")
   end
   frozen.freeze(name, kind, address, data)
 end

@@ -1,6 +1,6 @@
--- If a request reads a lot of the ROM, reads it in advance: a few small parts in each frame. Other memory changes from
--- frame to frame, so all operations of a batch have to read it between the same two frames. A ROM does not change, so
--- the script can read it earlier. But some cartridges have ports within the first bytes of the ROM, for example to a
+-- Reads the ROM in advance for requests that read a lot of it: a few small parts in each frame. Other memory changes
+-- from frame to frame, so all operations of a batch have to read it between the same two frames. A ROM does not change,
+-- so the script can read it earlier. But some cartridges have ports within the first bytes of the ROM, for example to a
 -- clock, and these bytes do change. So they are read last, together with the rest of the batch. If a batch has several
 -- ranges with such bytes, only the first of these ranges is read ahead.
 

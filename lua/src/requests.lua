@@ -181,8 +181,8 @@ end
 
 -- Performs a request's operations in order, up to the first that fails. Returns the reply frame, and whether the
 -- request may have changed anything. If bytes were read ahead for the request, the reply is a list of parts, because
--- joining them would take long. If an operation `run` has to wait for frames, returns nil, and calls `request.finish`
--- with both values later.
+-- joining them would take too long. If an operation `run` has to wait for frames, returns nil, and calls
+-- `request.finish` with both values later.
 function requests.perform(request, client)
   lockstep.ask()
   local known, refused, refused_count = check_all(request)

@@ -131,7 +131,7 @@ function runs.begin(bytes, session)
     refuse(BUSY, "%d runs are under way, which is the limit; wait for the end of one", #active)
   end
   local run = decode(bytes)
-  run.session, run.index, run.frames, run.ends, run.alone = session, 1, 0, {}, 0
+  run.session, run.index, run.frames, run.ends, run.frames_alone = session, 1, 0, {}, 0
   -- Whether frames run in lockstep because of this run.
   run.drives = lockstep.on
   return begin_steps(run) and table.concat(run.ends) or run
@@ -178,7 +178,7 @@ function runs.after_frame()
     local run = active[index]
     run.frames = run.frames + 1
     -- For how many frames the session has had no connection.
-    run.alone = run.session.connection and 0 or run.alone + 1
+    run.frames_alone = run.session.connection and 0 or run.frames_alone + 1
     run.why, run.condition = find_end(run)
   end
 end
@@ -215,7 +215,7 @@ function runs.settle()
   local index, ended = 1, false
   while active[index] do
     local run = active[index]
-    if run.alone >= GONE then
+    if run.frames_alone >= GONE then
       runs.cancel(run)
     elseif run.why and not go_on(run) then
       remove(index)

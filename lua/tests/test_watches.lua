@@ -183,7 +183,7 @@ test("a watch that is not valid is refused with the reason, and the existing wat
     { 0, range("", 16, 1):sub(1, -2), "ends within its range 0" },
     { 0, range("", 1, 1) .. "\200", "ends within its range 1" },
     { 0, range("", 16, 1) .. range("", 0x10000000, 1), "ranges[1]: address is 0x10000000, which is not on the bus" },
-    { 0, range("wram", 0x3FFFF, 2), "ranges[0]: address is 262143, and 2 bytes from there go beyond the domain" },
+    { 0, range("wram", 0x3FFFF, 2), "ranges[0]: address is 262143, and an access of 2 bytes goes beyond the domain" },
     { 0, range("", 16, 1):rep(limits.watch_ranges + 1), "more than 256" },
     { 8, "", "from 0 to 7, not 8" },
   }

@@ -61,7 +61,8 @@ local function read_ball(self)
   ffi.copy(ball.bricks, game.bricks, 70)
 end
 
--- The points per frame to expect if the ball, which has come down, hits the paddle this far from the paddle's middle.
+-- Estimates the points per frame of the flight after a bounce. The ball has come down and hits the paddle `offset` to
+-- the right of the paddle's middle.
 local function worth(self, offset)
   local game, trial = self.game, self.trial
   local speed = balls.speed(game.level, game.rally + 1)

@@ -49,7 +49,7 @@ local function new(block, options)
   local mine, other = block.side, 1 - block.side
   self.receiver = receivers.new(self, rings + other * ring_size, bulks + other * block.bulk)
   self.sender = senders.new(self, self.receiver.state, rings + mine * ring_size, bulks + mine * block.bulk)
-  --- The memory after the rings. Both sides see it and can use it for any purpose that they agree on.
+  --- The extra memory at the end of the block. Both sides see it and can use it for any purpose that they agree on.
   self.extra, self.extra_size = bulks + 2 * block.bulk, block.extra
   return self
 end
@@ -58,8 +58,8 @@ end
 ---@param name string
 ---@param options? table `spin`: seconds to poll before sleeping (default 50e-6). `slots` and `bulk` set the room for
 --- messages in each direction. `slots`: a power of two from 8 to 65,536 (default 4,096). `bulk`: bytes for long
---- messages; a multiple of 4,096, from 2 MiB (the default) to 1 GiB. `extra`: bytes after the rings; a multiple of
---- 4,096, up to 1 GiB (default 0)
+--- messages; a multiple of 4,096, from 2 MiB (the default) to 1 GiB. `extra`: bytes of memory that both sides can use
+--- for any purpose; a multiple of 4,096, up to 1 GiB (default 0)
 ---@return table|nil endpoint
 ---@return string? message
 function M.create(name, options)

@@ -155,7 +155,7 @@ function Emulator:watch(address, length)
   local used = 0
   for _, watch in ipairs(self.watches) do used = used + math.ceil(watch.length / 4) * 4 end
   if length < 1 or used + length > 65536 or #self.watches == 1024 then
-    return nil, "at most 1,024 ranges of together 65,536 bytes can be watched"
+    return nil, "at most 1,024 ranges with 65,536 bytes in total can be watched"
   end
   self.watches[#self.watches + 1] = { address = address, length = length }
   local ok, message = send_watches(self)
@@ -202,7 +202,8 @@ function Emulator:pixel(x, y)
 end
 
 --- A number that changes whenever the game or the picture changes. It is odd during a change. Only a program that
---- shares the emulator with HTTP clients needs this number, to find out whether the picture changed while it read it.
+--- shares the emulator with HTTP clients needs this number: it shows whether the picture changed while the program read
+--- the picture.
 ---@return integer
 function Emulator:sequence()
   -- The call keeps the compiler from reading the number earlier.

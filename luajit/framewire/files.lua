@@ -15,7 +15,8 @@ end
 
 --- Facts about a file.
 ---@param path string
----@param options? table `follow = false`: if the path is a symbolic link, facts about the link, not about its target
+---@param options? table `follow = false`: if the path is a symbolic link, facts about the link, not about its target;
+--- on Windows, the facts are always about the link
 ---@return table|nil facts `kind`, `size` in bytes, `modified` in seconds since 1970; and, except on Windows, `inode`,
 --- `owner` (a user id) and `mode` (permission bits)
 ---@return string? message

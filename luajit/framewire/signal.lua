@@ -1,6 +1,6 @@
 --- Receives signals through a descriptor, because Lua code must not run inside a signal handler. The descriptor is a
 -- signalfd on Linux and a kqueue on macOS and BSD. `open` blocks the signals. Threads and processes that start later
--- inherit the blocking, and can receive the signals through a descriptor too.
+-- inherit the signal mask, and can receive the signals through a descriptor too.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"

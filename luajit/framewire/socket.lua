@@ -22,7 +22,7 @@ local M = {}
 local Socket = {}
 Socket.__index = Socket
 
---- The methods of sockets. framewire.tls and framewire.udp take from here the methods that are the same for them.
+--- The methods of sockets. framewire.tls and framewire.udp reuse some of them.
 M.methods = Socket
 
 local int_box = ffi.new("int[1]")

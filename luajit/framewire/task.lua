@@ -24,7 +24,7 @@ Task.__index = Task
 local tasks = setmetatable({}, { __mode = "k" })
 -- The `Wait` objects of the descriptors for which tasks wait, by descriptor.
 local waits = {}
--- Marks the values that resume a task to cancel it.
+-- If this is the first value with which a task continues, the task was cancelled.
 local CANCELLED = {}
 -- A wait of this many seconds or more has no time-out.
 local FOREVER = 1e9
@@ -272,7 +272,7 @@ function Task:join(timeout)
     self.joiners = joiners
     local deadline = time.deadline(timeout)
     repeat
-      -- Each end of the wait, also a cancellation, removes the task again.
+      -- However the wait ends, even by cancellation, the task is then removed from `joiners`.
       table.insert(joiners, me)
       suspend(me, joiners, deadline - monotonic())
     until self.done or monotonic() >= deadline
@@ -308,7 +308,8 @@ function M.start(loop, body, ...)
     --- When the current wait ends with "timeout".
     deadline = nil,
     timer = nil,
-    --- The arguments of a `wake` before the task waits, for its next `suspend`; or of a `cancel`, for its next wait.
+    --- If `wake` or `cancel` was called while the task did not wait: the values for its next `suspend` or, after
+    --- `cancel`, for its next wait of any kind.
     pending = nil,
     --- The values with which the task continues in the loop's next round.
     scheduled = nil,

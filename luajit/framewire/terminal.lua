@@ -69,8 +69,8 @@ local CONTROL = {
   [127] = "backspace",
 }
 
--- Terminals send special keys as escape sequences. The last byte says which key it is. If it is "~", the number before
--- it says which key it is.
+-- Terminals send special keys as escape sequences. The last byte identifies the key. If the last byte is "~", the
+-- number before it identifies the key.
 local LETTERS = { A = "up", B = "down", C = "right", D = "left", F = "end", H = "home", P = "f1", Q = "f2", R = "f3",
   S = "f4", Z = "shift+tab" }
 local NUMBERS = { [1] = "home", [2] = "insert", [3] = "delete", [4] = "end", [5] = "pageup", [6] = "pagedown",

@@ -342,7 +342,7 @@ local function trust(handle, ca)
   return true
 end
 
--- The key is the address of a server's context with certificates for other names. The value is a table with a
+-- For each server's context that has certificates for other names, by the address of the context: a table with a
 -- context for each of these names.
 local by_context = {}
 

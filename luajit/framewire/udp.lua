@@ -15,7 +15,7 @@ local time = require "framewire.time"
 
 local net = sys.net
 local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
--- Larger than every datagram, in bytes.
+-- In bytes; no datagram is as large as this.
 local SIZE = 65536
 -- The most host addresses in each socket's cache.
 local REMEMBERED = 256

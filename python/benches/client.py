@@ -1,6 +1,6 @@
 """Measures the client over a local connection: `make bench-python`.
 
-    python benches/client.py --program target/release/framewire [--json FILE] [--seconds 3]
+    python benches/client.py [--program target/release/framewire] [--json FILE] [--seconds 1]
 
 It starts a server with the demo game and pauses the game, so that the machine has nothing else to do. Each figure is
 the median of five rounds.
@@ -27,7 +27,7 @@ from framewire import aio
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 5
-FLIGHT = 64
+CALLS_IN_FLIGHT = 64
 
 
 def rate(work: Callable[[], object], seconds: float) -> float:
@@ -53,7 +53,7 @@ async def rate_in_flight(work: Callable[[], Awaitable[object]], seconds: float) 
         return done
 
     begun = time.perf_counter()
-    done = await asyncio.gather(*(run() for _ in range(FLIGHT)))
+    done = await asyncio.gather(*(run() for _ in range(CALLS_IN_FLIGHT)))
     return sum(done) / (time.perf_counter() - begun)
 
 
@@ -70,8 +70,8 @@ async def in_flight(url: str, seconds: float) -> list[dict[str, Any]]:
         reads = [await rate_in_flight(lambda: client.read("score"), seconds) for _ in range(ROUNDS)]
         writes = [await rate_in_flight(lambda: client.write("scratch", 1), seconds) for _ in range(ROUNDS)]
         return [
-            figure(f"asynchronous read, {FLIGHT} in flight", reads, 15_000),
-            figure(f"asynchronous write, {FLIGHT} in flight", writes),
+            figure(f"asynchronous read, {CALLS_IN_FLIGHT} in flight", reads, 15_000),
+            figure(f"asynchronous write, {CALLS_IN_FLIGHT} in flight", writes),
         ]
 
 

@@ -123,7 +123,7 @@ def each_call(work: Callable[[], int], seconds: float, processes: list[int]) -> 
     return [(end - begin) / count for begin, end in zip(before, now(), strict=True)]
 
 
-def of_one_process(worker_seconds: float) -> float:
+def slowdown_in_worker(worker_seconds: float) -> float:
     """The processor time of a step in a worker, divided by that of the same step in one process; at least 1.
 
     Args:
@@ -248,7 +248,9 @@ def median(rounds: list[dict[int, dict[str, float]]], nodes: int, name: str) -> 
 
 
 def measured_costs(rounds: list[dict[int, dict[str, float]]]) -> Costs:
-    """Measures the constants of the model. None of them comes from the fleets whose speed the model predicts.
+    """Measures the constants from which `framewire.ray.sizing` predicts speeds.
+
+    None of them comes from the fleets whose speed is predicted.
 
     The largest number of nodes must be at least the number of cores of this machine, so that all cores are busy.
     """
@@ -257,7 +259,7 @@ def measured_costs(rounds: list[dict[int, dict[str, float]]]) -> Costs:
         Calls(*map(statistics.median, zip(*(calls(workers, 1.0) for _ in range(3)), strict=True))) for workers in (1, 2)
     )
     worker = max(one.worker, 0.0)
-    more = statistics.median(of_one_process(worker) for _ in range(3))
+    more = statistics.median(slowdown_in_worker(worker) for _ in range(3))
     return Costs(
         step_seconds=more / median(rounds, 1, "one_process"),
         busy_step_seconds=more * threads / median(rounds, max(NODES), "one_process"),

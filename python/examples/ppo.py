@@ -59,7 +59,7 @@ LONGEST = 3600
 
 
 def observed(observations: Any) -> torch.Tensor:
-    """Converts observations to a tensor with values from about -1 to 1."""
+    """Converts observations to a tensor. Values from 0 to 1 become values from -1 to 1."""
     return torch.from_numpy(np.asarray(observations, np.float32)) * 2 - 1
 
 

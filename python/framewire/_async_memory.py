@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from framewire.memory import fill, is_name, range_of, several
+from framewire.memory import array_bytes, array_symbol, is_name, range_of
 from framewire.model import Address, Data, NumberType, Symbol
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class AsyncMemory:
             return
         symbol = await self._array(address)
         if symbol is not None:
-            await self._emulator.write_bytes(symbol.name, fill(symbol, value))
+            await self._emulator.write_bytes(symbol.name, array_bytes(symbol, value))
         else:
             data = bytes(value) if isinstance(value, list) else value
             await self._emulator.write_bytes(address, data, domain=self._domain)
@@ -77,4 +77,4 @@ class AsyncMemory:
             return None
         if self._symbols is None or where not in self._symbols:
             self._symbols = await self._emulator.symbols()
-        return several(self._symbols.get(where))
+        return array_symbol(self._symbols.get(where))

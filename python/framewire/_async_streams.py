@@ -81,6 +81,7 @@ class AsyncWatch:
             timeout: How many seconds to wait. None waits without a limit.
 
         Raises:
+            FramewireError: The watch was closed.
             WaitTimeout: Nothing changed in this time.
         """
         while not self._ready:
@@ -92,7 +93,7 @@ class AsyncWatch:
 
     async def close(self) -> None:
         """Ends the watch."""
-        self._transport.unsubscribe(self._subscription)
+        self._transport.unsubscribe(self._subscription, "the watch was closed; call watch() again")
 
     def _take(self, name: str, data: Mapping[str, Any]) -> None:
         # This client drops events that are not read in time. A `missed` event contains the number of events that the
@@ -154,6 +155,7 @@ class AsyncEvents:
             timeout: How many seconds to wait. None waits without a limit.
 
         Raises:
+            FramewireError: The events were closed.
             WaitTimeout: Nothing happened in this time.
         """
         event = await self._transport.event(self._subscription, timeout)
@@ -164,7 +166,7 @@ class AsyncEvents:
 
     async def close(self) -> None:
         """Stops receiving events."""
-        self._transport.unsubscribe(self._subscription)
+        self._transport.unsubscribe(self._subscription, "the events were closed; call events() again")
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self

@@ -142,9 +142,9 @@ class AsyncTransport:
                 return None
         return subscription.events.popleft()
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """Ends a subscription."""
-        self._session.unsubscribe(subscription)
+    def unsubscribe(self, subscription: Subscription, reason: str) -> None:
+        """Ends a subscription. `reason` is the error of later reads."""
+        self._session.unsubscribe(subscription, reason)
         self._send_soon()
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ class AsyncTransport:
             pass  # all waiting requests and subscriptions have failed with this error
         finally:
             self._connecting = None
-        # The new connection may be lost again already.
+        # The new connection may already be lost.
         if not self._closed:
             self._send_soon()
 

@@ -34,7 +34,7 @@ class CoreMemory:
     def read_many(
         self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
     ) -> list[int]:
-        """Reads several numbers at the same frame."""
+        """Reads several numbers in the same frame."""
         if isinstance(addresses, str):
             raise InvalidRequest(
                 f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses"

@@ -56,6 +56,7 @@ class CoreWatch:
         self.expressions = expressions
         self.values: dict[str, Value] = dict(zip(expressions, values, strict=True))
         self.missed = 0
+        self._is_closed = False
 
     def next(self, timeout: float | None = None) -> Change:
         """The next change.
@@ -64,8 +65,11 @@ class CoreWatch:
             timeout: For how many seconds to run frames. None runs them without a limit.
 
         Raises:
+            FramewireError: The watch was closed.
             WaitTimeout: Nothing changed in this time.
         """
+        if self._is_closed:
+            raise FramewireError("the watch was closed; call watch() again")
         deadline = None if timeout is None else time.monotonic() + timeout
         frames = 0
         while True:
@@ -87,6 +91,7 @@ class CoreWatch:
 
     def close(self) -> None:
         """Ends the watch."""
+        self._is_closed = True
         if self._native is self._core._core:
             self._native.unwatch(self._id)
 

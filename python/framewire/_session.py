@@ -30,7 +30,7 @@ Json = Any
 IN_FLIGHT = 512
 """The largest number of sent requests without a reply; others wait. The server accepts 1,024 per connection."""
 
-KEYED = 50_000
+MOST_KEYS = 50_000
 """The largest number of idempotency keys that a client uses in `KEY_LIFE`. The server remembers 131,072 in total."""
 
 KEY_LIFE = 600.0
@@ -265,11 +265,13 @@ class Session:
 
     def subscribe(self, subscription: Subscription) -> None:
         """Begins a subscription."""
-        self.subscriptions.append(subscription)
+        # `submit` refuses invalid requests. They must not be sent again on each new connection.
         self.submit(_Subscribing(self, subscription))
+        self.subscriptions.append(subscription)
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """Ends a subscription."""
+    def unsubscribe(self, subscription: Subscription, reason: str) -> None:
+        """Ends a subscription. `reason` is the error of later reads, after the events that have already come."""
+        subscription.fail(FramewireError(reason))
         if subscription in self.subscriptions:
             self.forget(subscription)
             if subscription.number is not None:
@@ -285,7 +287,7 @@ class Session:
     def _take_key(self) -> bool:
         now = time.monotonic()
         if now >= self._keys_until:
-            self._keys_until, self._keys_left = now + KEY_LIFE, KEYED
+            self._keys_until, self._keys_left = now + KEY_LIFE, MOST_KEYS
         self._keys_left -= 1
         return self._keys_left >= 0
 
@@ -424,7 +426,7 @@ class Session:
             [each for each in sent if not each.repeatable],
             ConnectionLost(
                 f"the connection to {self.url} broke ({why}) before the reply; the request may have been performed. It had "
-                f"no idempotency key, because this client made more than {KEYED} changes in ten minutes, or because "
+                f"no idempotency key, because this client made more than {MOST_KEYS} changes in ten minutes, or because "
                 "the server had no room for more keys"
             ),
         )
@@ -459,8 +461,8 @@ class Session:
     def check(self, timeout: float) -> float:
         """Sends a ping if nothing came for half of `timeout` seconds; returns the seconds until the next check.
 
-        A client that has not read for a long time also sends the ping first, and waits for its reply: silence on an
-        idle connection does not mean that the connection is broken.
+        If the program has not read for a long time, the silence does not mean that the connection is broken. So after
+        the handshake, this method always sends a ping first, and then waits for the reply.
 
         Raises:
             EOFError: Nothing came for half of `timeout` seconds after the ping, or for `timeout` seconds during the

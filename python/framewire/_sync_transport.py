@@ -108,10 +108,10 @@ class SyncTransport:
             self._check_open()
             return None
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """Ends a subscription."""
+    def unsubscribe(self, subscription: Subscription, reason: str) -> None:
+        """Ends a subscription. `reason` is the error of later reads."""
         with self._lock:
-            self._session.unsubscribe(subscription)
+            self._session.unsubscribe(subscription, reason)
             self._flush()
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
@@ -179,7 +179,7 @@ class SyncTransport:
                 try:
                     data = self._socket.recv(_RECEIVE)
                 except _WANTS:
-                    # What came while nobody read the socket is read before this check.
+                    # Nothing is left to read. So this check knows of all data that came while no thread was reading.
                     self._session.check(self._timeout)
                 else:
                     self._session.received(data)

@@ -129,7 +129,7 @@ class AsyncClient:
     async def read_many(
         self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
     ) -> list[int]:
-        """Reads several numbers at the same frame."""
+        """Reads several numbers in the same frame."""
         return await self._transport.perform(calls.read_many(addresses, type, domain).call())
 
     async def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
@@ -197,7 +197,7 @@ class AsyncClient:
     # The machine.
 
     async def registers(self) -> dict[str, int]:
-        """The registers of the processor by name, as unsigned numbers. All are read at the same frame."""
+        """The registers of the processor by name, as unsigned numbers. All are read in the same frame."""
         return await self._transport.perform(calls.registers())
 
     async def write_register(self, name: str, value: int) -> None:

@@ -128,7 +128,7 @@ class Client:
     def read_many(
         self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
     ) -> list[int]:
-        """Reads several numbers at the same frame."""
+        """Reads several numbers in the same frame."""
         return self._transport.perform(calls.read_many(addresses, type, domain).call())
 
     def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
@@ -194,7 +194,7 @@ class Client:
     # The machine.
 
     def registers(self) -> dict[str, int]:
-        """The registers of the processor by name, as unsigned numbers. All are read at the same frame."""
+        """The registers of the processor by name, as unsigned numbers. All are read in the same frame."""
         return self._transport.perform(calls.registers())
 
     def write_register(self, name: str, value: int) -> None:

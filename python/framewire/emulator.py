@@ -310,7 +310,7 @@ class Emulator(Protocol):
         """Continues the game: ends a pause or lockstep."""
 
     def lockstep(self, timeout: int = 10_000) -> AbstractContextManager[Any]:
-        """Runs frames only in `advance`, until `resume` or the end of `with`."""
+        """Runs frames only in `advance` and `replay`, until `resume` or the end of `with`."""
 
     def set_speed(self, speed: float | str) -> None:
         """Sets the speed: a multiple of the console's speed, or `"unlimited"`."""

@@ -29,7 +29,7 @@ class WatchEnded(FramewireError):
 class StatesLost(FramewireError):
     """States of a search were lost with the machines that stored them.
 
-    A `GoExplore` search restores them by playing the branches that lead to them again.
+    A `GoExplore` search restores them: it replays the branches that lead to them.
     """
 
 

@@ -55,12 +55,12 @@ def is_name(where: Address) -> TypeGuard[str]:
     return isinstance(where, str) and not where[:1].isdigit() and not any(sign in where for sign in "[+-")
 
 
-def several(symbol: Symbol | None) -> Symbol | None:
+def array_symbol(symbol: Symbol | None) -> Symbol | None:
     """The symbol, if it is an array; None otherwise."""
     return symbol if symbol is not None and symbol.count > 1 else None
 
 
-def fill(symbol: Symbol, values: Data | list[int]) -> bytes:
+def array_bytes(symbol: Symbol, values: Data | list[int]) -> bytes:
     """Converts values to the bytes of a whole array, and checks that they fill it."""
     if isinstance(values, (bytes, bytearray, memoryview)):
         data = bytes(values)
@@ -137,7 +137,7 @@ class Memory:
             return
         symbol = self._array(where)
         if symbol is not None and not isinstance(value, (int, np.integer)):
-            self._emulator.write_bytes(symbol.name, fill(symbol, value))
+            self._emulator.write_bytes(symbol.name, array_bytes(symbol, value))
         elif symbol is not None:
             raise InvalidRequest(
                 f"{symbol.name} has {symbol.count} numbers; assign that many, or one to '{symbol.name}[0]'",
@@ -157,4 +157,4 @@ class Memory:
             return None
         if self._symbols is None or where not in self._symbols:
             self._symbols = self._emulator.symbols()
-        return several(self._symbols.get(where))
+        return array_symbol(self._symbols.get(where))

@@ -116,8 +116,8 @@ class HistoryLine:
         states: The frames whose states are kept.
         pictures: The frames that have a small picture.
         keys: Pairs of a frame and the keys that were held after that frame.
-        snapshots: The snapshots that were made on this line: the frame of each name.
-        recordings: The recordings that began on this line: the first frame of each name.
+        snapshots: The snapshots that were made on this line: the name and the frame of each.
+        recordings: The recordings that began on this line: the name and the first frame of each.
     """
 
     line: int

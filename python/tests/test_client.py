@@ -15,10 +15,18 @@ import pytest
 from PIL import Image
 
 import framewire
-from framewire import Client, InvalidRequest, aio
+from framewire import Client, FramewireError, InvalidRequest, aio
 from tests.servers import Server, free_port, serve
 
 SCRATCH = 0x02000100
+
+
+def test_watches_and_events_that_were_closed_do_not_wait(emulator: Client) -> None:
+    for stream in (emulator.watch("frame"), emulator.events()):
+        stream.close()
+        with pytest.raises(FramewireError, match=r"(was|were) closed"):
+            while True:
+                stream.next(10)
 
 
 def test_a_client_is_an_emulator(emulator: Client) -> None:

@@ -78,6 +78,16 @@ def test_sound_that_was_closed_runs_no_frame(game: Core) -> None:
     assert game.frame() == frame
 
 
+def test_a_watch_that_was_closed_runs_no_frame(game: Core) -> None:
+    watch = game.watch("u32[frame]")
+    watch.next()
+    watch.close()
+    frame = game.frame()
+    with pytest.raises(FramewireError, match="was closed"):
+        watch.next()
+    assert game.frame() == frame
+
+
 def test_a_recording_that_cannot_be_stored_is_not_lost(tmp_path: Path) -> None:
     with load(DATA / "framewire-demo.gba", data=tmp_path) as core:
         with core.record("first"):

@@ -256,9 +256,9 @@ def test_steps_are_sent_and_received(short: Path) -> None:
     with pytest.raises(InvalidRequest, match="only 0 play a step; send actions"):
         vector.recv()
     vector.send(np.repeat(none, 3, axis=0))
-    with pytest.raises(InvalidRequest, match="environment 1 plays a step already"):
+    with pytest.raises(InvalidRequest, match="environment 1 is already playing a step"):
         vector.send(none, [1])
-    with pytest.raises(InvalidRequest, match="play a step of send; take their results"):
+    with pytest.raises(InvalidRequest, match="are playing a step that send began; get their results"):
         vector.step(np.repeat(none, 3, axis=0))
     seen: list[int] = []
     ends = 0

@@ -102,6 +102,16 @@ async def test_an_asynchronous_watch_continues_too(client: aio.AsyncClient, prox
             assert (change.old, change.new, change.gap) == (before, before + 1, False)
 
 
+def test_a_watch_that_was_refused_does_not_come_back_on_a_new_connection(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url) as client:
+        assert client.read("lives") == 3
+        with pytest.raises(framewire.InvalidRequest, match="not valid JSON"):
+            client.watch(b"score")  # type: ignore[arg-type]
+        proxy.cut()
+        assert client.read("lives") == 3
+        assert proxy.cuts == 1
+
+
 def test_lockstep_that_ends_with_its_connection_is_reported(emulator: Client, proxy: Proxy) -> None:
     with framewire.connect(proxy.url) as client:
         held = client.lockstep()
@@ -206,7 +216,7 @@ async def test_lockstep_continues_after_the_event_loop_was_busy(emulator: Client
 def test_a_request_without_an_idempotency_key_is_not_repeated(
     emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("framewire._session.KEYED", 2)
+    monkeypatch.setattr("framewire._session.MOST_KEYS", 2)
     emulator.pause()
     with framewire.connect(proxy.url) as client:
         start = client.advance(2)

@@ -1,4 +1,4 @@
-/* Functions that paint on the background as on a picture of 240 by 160 pixels with 256 colours.
+/* Functions that treat the background as a picture of 240 by 160 pixels with 256 colours, and paint on it.
  *
  * The console shows a map of tiles of 8 by 8 pixels. Each of the 600 places on the screen has a tile of its own, so
  * that every pixel can be set. There are also shared tiles. Showing one at a place changes 64 pixels with one write. */
@@ -30,7 +30,8 @@ void canvas_panel(u32 x, u32 y, u32 width, u32 height, u32 corner, u8 colour);
 
 void canvas_disc(u32 x, u32 y, i32 radius, u8 colour);
 
-/* Paints capital letters and digits: 5 by 7 pixels, 6 pixels apart, or 3 by 5 pixels, 4 pixels apart. */
+/* Paints capital letters and digits of 5 by 7 pixels, 6 pixels apart, or capital letters of 3 by 5 pixels, 4 pixels
+ * apart. Other characters stay blank. */
 void canvas_text(u32 x, u32 y, const char *text, u8 colour);
 void canvas_small_text(u32 x, u32 y, const char *text, u8 colour);
 

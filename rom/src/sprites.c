@@ -24,7 +24,7 @@ enum shape { SQUARE_8 = 0, WIDE_16_8 = 0x4000, WIDE_32_16 = 0x4000 };
 enum size { SIZE_SMALL = 0, SIZE_32_16 = 0x8000 };
 enum { HIDDEN = 0x0200, FLASHES = 4, FLASH_FRAMES = 8 };
 
-/* A message is 128 pixels wide: four sprites next to each other. Its letters have twice the size of the font. */
+/* A message is 128 pixels wide: four sprites next to each other. Its letters are twice as large as in the font. */
 enum { MESSAGE_PIECES = 4, MESSAGE_TILES = 32, MESSAGE_X = 56, MESSAGE_Y = 76, INK = 12, SHADOW = 13 };
 static const char *const messages[] = {
     [STATE_SERVE] = "GET READY",

@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-FIRST, LAST = 32, 95  # fonts have the ASCII characters with these codes: capital letters, digits and signs
+FIRST, LAST = 32, 95  # the first and the last ASCII code in a font's array; characters without a drawing are blank
 
 
 def lines_of(path):

@@ -44,7 +44,8 @@ impl Endpoint {
         if !options.slots.is_power_of_two() || !(8..=65_536).contains(&options.slots) {
             return Err(Error::Size("slots: a power of two from 8 to 65536 is accepted"));
         }
-        // Twice the longest message, so that a message always fits even if the end of the bulk room stays unused.
+        // Twice the longest message, so that a message always fits even if the end of the memory for long messages
+        // stays unused.
         if !(2 * MAX_MESSAGE..=1 << 30).contains(&options.bulk) || !options.bulk.is_multiple_of(4096) {
             return Err(Error::Size("bulk: a multiple of 4096 from 2 MiB to 1 GiB is accepted"));
         }

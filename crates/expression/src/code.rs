@@ -175,7 +175,7 @@ fn encode(node: &Node, out: &mut Vec<u8>) {
         Node::Read(kind, domain, address) => {
             out.extend([READ, position(&Type::ALL, kind)]);
             let domain = domain.as_deref().unwrap_or_default();
-            // The parser refuses longer names.
+            // The length fits into a byte, because the parser refuses longer names.
             out.push(domain.len() as u8);
             out.extend(domain.bytes());
             encode(address, out);

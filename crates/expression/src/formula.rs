@@ -11,7 +11,7 @@ use crate::{Names, ParseError, Place};
 pub enum Number {
     /// A whole number. Memory and comparisons give these.
     Whole(i64),
-    /// A number with a decimal point. If an operator would give an infinite result, there is no value instead.
+    /// A number with a decimal point. It is always finite: an operator whose result would be infinite has no value.
     Real(f64),
 }
 

@@ -126,7 +126,7 @@ async fn main() {
             sender: Arc::new(move |extensions| calls.for_sender(extensions).name()),
             stopped: Box::pin(async move { server.stopped().await }),
         };
-        framewire_mcp::router_of(host, move |_keeps| fixture.clone())
+        framewire_mcp::router_of(host, move |_lifetime| fixture.clone())
     });
     let front_end = Some(FrontEnd { path: framewire_mcp::PATH, routes });
     let app = App { front_end, ..App::new(emulators, Duration::from_secs(5)) };

@@ -4,7 +4,7 @@ use anyhow::Context;
 
 /// Waits for SIGINT (Ctrl+C), SIGTERM or SIGHUP, and returns the signal's name.
 #[cfg(unix)]
-pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
+pub fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| signal(kind).context("cannot listen for signals");
     let mut interrupt = listen(SignalKind::interrupt())?;
@@ -21,7 +21,7 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
 
 /// Waits for Ctrl+C, Ctrl+Break or the closing of the console window, and returns the name of the event.
 #[cfg(windows)]
-pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
+pub fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
     use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close};
     let failed = "cannot listen for Ctrl+C";
     let mut interrupt = ctrl_c().context(failed)?;
@@ -47,7 +47,7 @@ pub async fn interrupt() {
 }
 
 /// The lowest file descriptor that select(2) cannot handle. libmgba's script sockets call select(2); a socket with
-/// such a descriptor would end the whole process.
+/// this descriptor or a higher one would end the whole process.
 #[cfg(unix)]
 const SELECT: u64 = 1024;
 

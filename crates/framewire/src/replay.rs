@@ -34,7 +34,7 @@ pub struct Args {
     /// The game of the recording [default: the built-in demo game]
     #[arg(long, value_name = "FILE")]
     rom: Option<PathBuf>,
-    /// The IPS, UPS or BPS patch of the game; `none` for none [default: a patch next to the ROM]
+    /// The IPS, UPS or BPS patch of the game; `none` applies no patch [default: a patch next to the ROM]
     #[arg(long, value_name = "FILE|none", requires = "rom")]
     patch: Option<PathBuf>,
     /// The console's BIOS, for a recording that was made with it
@@ -80,7 +80,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
         recording => recording.with_context(|| shown.to_string())?,
     };
     let core = core(args)?;
-    let every = match (args.every, recording.head().pictures, args.write) {
+    let every = match (args.every, recording.head().picture_interval, args.write) {
         (None, 0, true) => Some(DEFAULT_EVERY),
         (every, ..) => every,
     };
@@ -113,7 +113,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
     ))?;
     print(&report, &recording)?;
     if args.write {
-        return write(&args.file, &recording, &report, every.unwrap_or(recording.head().pictures));
+        return write(&args.file, &recording, &report, every.unwrap_or(recording.head().picture_interval));
     }
     Ok(report.is_equal())
 }
@@ -151,7 +151,7 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
         bail!("{} is damaged, so it is not changed", path.display());
     }
     // Picture hashes may differ, because another version of the emulator may draw differently. Memory must be equal.
-    if report.other_memories > 0 {
+    if report.differing_memories > 0 {
         bail!("{} does not replay as it was recorded, so it is not changed", path.display());
     }
     let bytes = recording.write_with(Vec::new(), every, &report.hashes);

@@ -10,7 +10,7 @@ use crate::settings::Settings;
 
 /// The option that requests an emulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmulatorKind {
+pub enum EmulatorOption {
     /// `--attach`.
     Attach,
     /// `--rom`.
@@ -38,25 +38,25 @@ pub enum Source {
 }
 
 impl Settings {
-    /// The emulators that these settings name, in the order of the command line. If they come from another source,
-    /// those of `attach` are before those of `rom`. If no setting names an emulator, but a setting configures an
-    /// embedded core, the list contains only the demo game. If no setting does either, the list is empty.
+    /// The emulators that these settings name, in the order of the command line. If the environment or a file names
+    /// them, those of `attach` come before those of `rom`. If no setting names an emulator, but a setting configures
+    /// an embedded core, the list contains only the demo game. If no setting does either, the list is empty.
     ///
     /// # Errors
     /// If two emulators have the same name, or the port of an address is not valid.
     pub fn requested(&self) -> anyhow::Result<Vec<Requested>> {
         if self.rom.is_empty() && self.attach.is_empty() {
             let demo = Requested { name: "demo".to_owned(), source: Source::Demo };
-            return Ok(self.about_embedded().map(|_| demo).into_iter().collect());
+            return Ok(self.embedded_core_setting().map(|_| demo).into_iter().collect());
         }
         let (mut attach, mut rom) = (self.attach.iter(), self.rom.iter());
         let mut given = Vec::with_capacity(self.attach.len() + self.rom.len());
         for kind in &self.order {
             match kind {
-                EmulatorKind::Attach => {
+                EmulatorOption::Attach => {
                     given.extend(attach.next().map(|text| read_attach(text)).transpose()?);
                 }
-                EmulatorKind::Rom => given.extend(rom.next().map(|path| read_rom(path))),
+                EmulatorOption::Rom => given.extend(rom.next().map(|path| read_rom(path))),
             }
         }
         for text in attach {
@@ -201,7 +201,7 @@ mod tests {
         let settings = Settings {
             rom: vec!["a.gba".into(), "c.gba".into()],
             attach: vec!["b=desk".into()],
-            order: vec![EmulatorKind::Rom, EmulatorKind::Attach, EmulatorKind::Rom],
+            order: vec![EmulatorOption::Rom, EmulatorOption::Attach, EmulatorOption::Rom],
             ..Settings::default()
         };
         assert_eq!(names(&settings), ["a", "b", "c"]);

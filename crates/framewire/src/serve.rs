@@ -23,8 +23,8 @@ Settings come from the command line, then from the environment variables named a
 clock = \"frames\", lua = [\"a.lua\"]. If one source chooses emulators, the choices of later sources do not count. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
 
 Without --rom, --attach or an option for embedded cores (such as --speed, --save or --lua), it attaches to 127.0.0.1:8888 if \
-a script of Framewire or mGBA-http answers there. Otherwise, without --attach, it runs an embedded core, with a built-in demo \
-game if there is no --rom.
+a script of Framewire or mGBA-http answers there. In all other cases without --attach, it runs an embedded core: \
+with the ROM of --rom, or else with a built-in demo game.
 
 With several of --rom and --attach, the first is the default, and requests under /v1 choose another with ?emulator=NAME. \
 An emulator without a name is named after its file or address. --speed, --clock and --lua are for all embedded cores, --channel \
@@ -89,7 +89,7 @@ fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
 
 /// Serves at most `connections` HTTP connections at once.
 async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
-    let mut stop = std::pin::pin!(process::stop()?);
+    let mut stop = std::pin::pin!(process::stop_signal()?);
     let address = settings.listen()?;
     let (access, tls) = (settings.access()?, settings.tls()?);
     safety::check(address, &access)?;

@@ -1,4 +1,4 @@
-//! The settings of `serve`.
+//! The settings of `serve`, which `doctor` and `mcp` use too.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use directories::ProjectDirs;
 use serde::{Deserialize, Deserializer};
 
 use framewire_emulator::Clock;
-use framewire_emulator::history::HISTORY;
+use framewire_emulator::history::DEFAULT_HISTORY;
 
 use crate::logging::Format;
-use crate::requested::EmulatorKind;
+use crate::requested::EmulatorOption;
 
 /// The default address for HTTP. It is mGBA-http's address, so programs written for mGBA-http work unchanged.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:5000";
@@ -36,8 +36,8 @@ pub struct Settings {
     /// The order in which the command line names emulators; the first is the default one.
     #[arg(skip)]
     #[serde(skip)]
-    pub order: Vec<EmulatorKind>,
-    /// Whether embedded cores begin paused.
+    pub order: Vec<EmulatorOption>,
+    /// Whether embedded cores begin paused. No option sets this; `framewire mcp` does.
     #[arg(skip)]
     #[serde(skip)]
     pub paused: bool,
@@ -154,11 +154,11 @@ pub struct Settings {
 impl Settings {
     /// The name of a setting that needs an embedded core, if one is set.
     pub fn embedded(&self) -> Option<&'static str> {
-        if self.rom.is_empty() { self.about_embedded() } else { Some("rom") }
+        if self.rom.is_empty() { self.embedded_core_setting() } else { Some("rom") }
     }
 
     /// The name of a setting other than `rom` that is for embedded cores, if one is set.
-    pub fn about_embedded(&self) -> Option<&'static str> {
+    pub fn embedded_core_setting(&self) -> Option<&'static str> {
         let set = [
             ("patch", !self.patch.is_empty()),
             ("cheats", !self.cheats.is_empty()),
@@ -197,7 +197,7 @@ impl Settings {
 
     /// Bytes of memory for the history of each emulator.
     pub fn history(&self) -> usize {
-        self.history.map_or(HISTORY, |size| size.0)
+        self.history.map_or(DEFAULT_HISTORY, |size| size.0)
     }
 
     /// How long a request waits for the emulator before it fails.

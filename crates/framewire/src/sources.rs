@@ -11,7 +11,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Id};
 
-use crate::requested::EmulatorKind;
+use crate::requested::EmulatorOption;
 use crate::settings::Settings;
 
 /// The settings file in the working folder.
@@ -35,10 +35,10 @@ impl RawSettings {
     /// be read, or contains anything but settings.
     pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
         let mut settings = self.command_line;
-        if !settings.choose()
+        if !settings.select_emulators()
             && let Some(other) = self.environment.conflicting_with_attach()
         {
-            let other = other.to_uppercase();
+            let other = other.replace('-', "_").to_uppercase();
             bail!("the environment sets both FRAMEWIRE_ATTACH and FRAMEWIRE_{other}; unset one of them");
         }
         settings = settings.or(self.environment);
@@ -52,7 +52,7 @@ impl RawSettings {
         };
         let fallback: Settings = toml::from_str(&text)
             .with_context(|| format!("{} is not a valid settings file", path.display()))?;
-        if !settings.choose()
+        if !settings.select_emulators()
             && let Some(other) = fallback.conflicting_with_attach()
         {
             bail!("{} sets both attach and {other}; take one of them out", path.display());
@@ -124,10 +124,10 @@ fn roms(matches: &ArgMatches, by_option: Vec<PathBuf>) -> Vec<(usize, PathBuf)> 
 }
 
 /// The order in which the command line names emulators.
-fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> Vec<EmulatorKind> {
+fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> Vec<EmulatorOption> {
     let positions = matches.indices_of("attach").into_iter().flatten().take(attach.len());
-    let mut all: Vec<_> = positions.map(|position| (position, EmulatorKind::Attach)).collect();
-    all.extend(roms.iter().map(|(position, _)| (*position, EmulatorKind::Rom)));
+    let mut all: Vec<_> = positions.map(|position| (position, EmulatorOption::Attach)).collect();
+    all.extend(roms.iter().map(|(position, _)| (*position, EmulatorOption::Rom)));
     all.sort_by_key(|(position, _)| *position);
     all.into_iter().map(|(_, kind)| kind).collect()
 }
@@ -156,13 +156,13 @@ fn split(paths: PathBuf) -> Vec<PathBuf> {
 
 impl Settings {
     /// Whether these settings name an emulator, or set something for embedded cores.
-    fn choose(&self) -> bool {
+    fn select_emulators(&self) -> bool {
         !self.attach.is_empty() || self.embedded().is_some()
     }
 
     /// The name of a setting for embedded cores, if these settings have one although they only attach to mGBAs.
     fn conflicting_with_attach(&self) -> Option<&'static str> {
-        if self.attach.is_empty() || !self.rom.is_empty() { None } else { self.about_embedded() }
+        if self.attach.is_empty() || !self.rom.is_empty() { None } else { self.embedded_core_setting() }
     }
 
     /// These settings, completed with those of `fallback`.
@@ -319,7 +319,7 @@ mod tests {
         let settings = from_toml(RawSettings { command_line: rom("b"), ..Default::default() }, text)?;
         assert!(settings.save.is_empty() && settings.save_type.is_empty() && settings.bios.is_some());
         let settings = from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, text)?;
-        assert_eq!(settings.about_embedded(), None);
+        assert_eq!(settings.embedded_core_setting(), None);
         for line in text.lines() {
             assert!(from_toml(RawSettings::default(), &format!("attach = \"a\"\n{line}")).is_err(), "{line}");
         }
@@ -332,6 +332,10 @@ mod tests {
         let given = RawSettings { environment, ..Default::default() };
         let message = format!("{:#}", from_toml(given, "").unwrap_err());
         assert!(message.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_SPEED"), "{message}");
+        let environment = Settings { gb_model: Some("sgb".to_owned()), ..attach("b") };
+        let given = RawSettings { environment, ..Default::default() };
+        let message = format!("{:#}", from_toml(given, "").unwrap_err());
+        assert!(message.contains("and FRAMEWIRE_GB_MODEL"), "{message}");
     }
 
     #[test]
@@ -363,7 +367,7 @@ mod tests {
         let matches =
             command.get_matches_from(["test", "--rom", "a", "--attach", "x", "--rom", "b", "--speed", "2"]);
         let order = RawSettings::from_arg_matches(&matches)?.command_line.order;
-        assert_eq!(order, [EmulatorKind::Rom, EmulatorKind::Attach, EmulatorKind::Rom]);
+        assert_eq!(order, [EmulatorOption::Rom, EmulatorOption::Attach, EmulatorOption::Rom]);
         Ok(())
     }
 
@@ -374,7 +378,7 @@ mod tests {
             command.get_matches_from(["test", "--attach", "x", "a.gba", "--rom", "b.gba", "c=c.gba"]);
         let given = RawSettings::from_arg_matches(&matches).unwrap().command_line;
         assert_eq!(given.rom, [PathBuf::from("a.gba"), "b.gba".into(), "c=c.gba".into()]);
-        assert_eq!(given.order[..2], [EmulatorKind::Attach, EmulatorKind::Rom]);
+        assert_eq!(given.order[..2], [EmulatorOption::Attach, EmulatorOption::Rom]);
     }
 
     #[test]

@@ -288,6 +288,28 @@ fn the_report_is_written_although_nothing_reads_the_output() {
     assert!(Report::from_json(&std::fs::read_to_string(json.path()).unwrap()).is_ok());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_not_utf_8_can_be_an_output() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.json"));
+    let args = ["bench", "embedded", "-q", "-r", "100", "-d", "500ms", "--json"];
+    assert!(Command::new(PROGRAM).args(args).arg(&path).status().unwrap().success());
+    let report = Report::from_json(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert!(report.rows[0].correct > 0);
+}
+
+#[test]
+fn while_the_last_replies_are_awaited_a_line_is_printed_once_a_second() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("marker://{}", silent.local_addr().unwrap());
+    let output = bench(&[&url, "--emulator", "none", "-r", "5", "-d", "1s", "--timeout", "3s"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<_> = text.lines().filter(|line| line.contains(" of 1 s: ")).collect();
+    assert!((1..=6).contains(&lines.len()), "{text}");
+}
+
 #[test]
 fn two_outputs_need_two_files() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::GameFileError;
-use crate::rom::Rom;
+use crate::rom::RomHash;
 use crate::scenario::{Actions, Observed, Scenario, Screen, Start};
 
 /// A game file that was read and checked.
@@ -25,7 +25,7 @@ pub struct GameFile {
     /// The ROM's path, if the file names one.
     pub rom_path: Option<PathBuf>,
     /// The identity of the ROM, if the file has its `sha256`.
-    pub rom: Option<Rom>,
+    pub rom: Option<RomHash>,
     /// Names for addresses.
     pub symbols: Arc<Symbols>,
     /// The scenarios by name.
@@ -45,7 +45,7 @@ struct RawFile {
 struct RawGame {
     name: String,
     rom: Option<PathBuf>,
-    sha256: Option<Rom>,
+    sha256: Option<RomHash>,
     #[serde(default)]
     symbols: Vec<Spanned<PathBuf>>,
 }
@@ -308,8 +308,8 @@ impl Reader<'_> {
     }
 
     /// Adds the position in the file to an error in an expression. The span of `text` includes its quotation mark, so
-    /// its first character is one byte after the start of the span. After an escape, or in a text in triple quotation
-    /// marks, the position is a few bytes too far left.
+    /// its first character is one byte after the start of the span. After an escape, or in a string in triple quotation
+    /// marks, the position is a few bytes too far to the left.
     fn expression_error(&self, text: &Spanned<String>, error: &ParseError) -> GameFileError {
         let within =
             text.get_ref().char_indices().nth(error.column - 1).map_or(text.get_ref().len(), |(at, _)| at);
@@ -382,10 +382,10 @@ memory = ["score", "bytes[0x02000000, 8]"]
 
     #[test]
     fn another_rom_is_refused_with_both_hashes() {
-        let rom = Rom::of(b"one");
+        let rom = RomHash::of(b"one");
         assert!(rom.check(b"one").is_ok());
         let message = rom.check(b"two").unwrap_err().to_string();
         assert!(message.contains(&rom.to_string()), "{message}");
-        assert!(message.contains(&Rom::of(b"two").to_string()), "{message}");
+        assert!(message.contains(&RomHash::of(b"two").to_string()), "{message}");
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! - [`GameFile`]: a file that was read and checked;
 //! - [`Scenario`]: one of its scenarios;
-//! - [`GameFileError`]: what is wrong, in which line and column;
-//! - [`Rom`]: identifies the ROM.
+//! - [`GameFileError`]: what is wrong, and on which line and in which column;
+//! - [`RomHash`]: identifies the ROM.
 //!
 //! This crate does not use an emulator.
 
@@ -16,5 +16,5 @@ mod scenario;
 
 pub use error::GameFileError;
 pub use file::GameFile;
-pub use rom::{Rom, WrongRom};
+pub use rom::{RomHash, WrongRom};
 pub use scenario::{Actions, Observed, Scenario, Screen, Start};

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 /// Identifies a ROM by the SHA-256 of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rom([u8; 32]);
+pub struct RomHash([u8; 32]);
 
 /// The error for a ROM that is not the one that the game file names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,10 +16,10 @@ pub struct WrongRom {
     expected: String,
 }
 
-impl Rom {
+impl RomHash {
     /// The identity of these bytes.
-    pub fn of(bytes: &[u8]) -> Rom {
-        Rom(Sha256::digest(bytes).into())
+    pub fn of(bytes: &[u8]) -> RomHash {
+        RomHash(Sha256::digest(bytes).into())
     }
 
     /// Checks that these bytes are this ROM.
@@ -27,7 +27,7 @@ impl Rom {
     /// # Errors
     /// If they are another ROM.
     pub fn check(&self, bytes: &[u8]) -> Result<(), WrongRom> {
-        let found = Rom::of(bytes);
+        let found = RomHash::of(bytes);
         if found == *self {
             return Ok(());
         }
@@ -36,14 +36,14 @@ impl Rom {
 }
 
 /// Writes the hash as 64 hexadecimal digits.
-impl std::fmt::Display for Rom {
+impl std::fmt::Display for RomHash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl<'de> Deserialize<'de> for Rom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rom, D::Error> {
+impl<'de> Deserialize<'de> for RomHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RomHash, D::Error> {
         let text = String::deserialize(deserializer)?;
         let wrong = || D::Error::custom(format!("{text:?} is not a SHA-256; use its 64 hexadecimal digits"));
         if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -53,6 +53,6 @@ impl<'de> Deserialize<'de> for Rom {
         for (index, byte) in bytes.iter_mut().enumerate() {
             *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
         }
-        Ok(Rom(bytes))
+        Ok(RomHash(bytes))
     }
 }

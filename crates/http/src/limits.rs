@@ -85,7 +85,7 @@ impl Default for Limits {
             max_keyed_bytes: 64 * 1024 * 1024,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
-            // Longer than the connection pools of common clients keep a connection, so that the client closes it first.
+            // The connection pools of common clients close idle connections sooner, so the client closes them first.
             idle: Duration::from_secs(130),
             stall: Duration::from_secs(30),
             last_call: Duration::from_millis(60),

@@ -36,7 +36,7 @@ pub(crate) struct Problem {
     /// What is accepted for this parameter, or at this place.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepts: Option<Box<str>>,
-    /// The index of the operation in a batch that has the problem, counted from 0.
+    /// The operation of the batch that has the problem: its index in the batch, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     op: Option<usize>,
     #[serde(skip)]

@@ -124,7 +124,8 @@ fn recover(recordings: &Recordings) {
     }
 }
 
-/// Checks that snapshots and recordings can be written below `data`, and removes unfinished snapshots of earlier servers.
+/// Checks that snapshots and recordings can be written below `data`, and removes unfinished snapshots of earlier
+/// servers.
 ///
 /// # Errors
 ///
@@ -158,7 +159,7 @@ impl StoredFiles for Recordings {
     }
 
     async fn check_complete(&self, name: &Name) -> Result<(), Problem> {
-        let Some(emulator) = self.subject_of(name).await else { return Ok(()) };
+        let Some(emulator) = self.emulator_recorded_as(name).await else { return Ok(()) };
         let detail = format!(
             "the recording {name} is being made; DELETE /v1/recording?emulator={emulator} completes it, and GET says how \
              far it is"

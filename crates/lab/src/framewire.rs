@@ -41,8 +41,8 @@ impl Framewire {
         Self::serve_wrapped(&[], address, args)
     }
 
-    /// Like [`Framewire::serve`], but started by `wrapper`: a program and its arguments, such as `nice`. It must
-    /// replace itself with the command that follows, with `exec`.
+    /// Like [`Framewire::serve`], but started by `wrapper`: a program and its arguments, such as `nice`. The wrapper
+    /// must `exec` the command that follows its arguments, so that the process id stays the same.
     ///
     /// # Errors
     ///

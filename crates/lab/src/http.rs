@@ -103,7 +103,7 @@ impl Http {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Result<Reply> {
-        let broken = |error: ureq::Error| Error::io("exchange HTTP")(std::io::Error::other(error));
+        let broken = |error: ureq::Error| Error::io("send an HTTP request")(std::io::Error::other(error));
         let method =
             Method::from_bytes(method.as_bytes()).map_err(|error| broken(ureq::Error::Http(error.into())))?;
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));

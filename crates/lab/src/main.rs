@@ -65,7 +65,8 @@ struct Output {
     /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the results into this Markdown page, between the marks `<!-- table -->` or `<!-- soak -->`
+    /// Write the results into this Markdown page, between `<!-- table -->` and `<!-- /table -->`, or between the same
+    /// marks with `soak`
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ const END: &[u8] = marker::END.as_bytes();
 pub struct TextClient {
     stream: TcpStream,
     /// Bytes that were read but not returned yet.
-    unread: Vec<u8>,
+    received: Vec<u8>,
     random: fastrand::Rng,
 }
 
@@ -32,7 +32,7 @@ impl TextClient {
             .map_err(Error::io(format!("connect to the script at {address}")))?;
         stream.set_nodelay(true).map_err(Error::io("set no delay"))?;
         stream.set_write_timeout(Some(limit)).map_err(Error::io("set the time limit"))?;
-        let mut client = Self { stream, unread: Vec::new(), random: fastrand::Rng::new() };
+        let mut client = Self { stream, received: Vec::new(), random: fastrand::Rng::new() };
         client.set_limit(limit)?;
         Ok(client)
     }
@@ -90,7 +90,7 @@ impl TextClient {
     /// The connection, and the bytes that were read from it but not returned yet.
     #[must_use]
     pub fn into_parts(self) -> (TcpStream, Vec<u8>) {
-        (self.stream, self.unread)
+        (self.stream, self.received)
     }
 
     /// Waits for the next reply.
@@ -103,18 +103,18 @@ impl TextClient {
         loop {
             // An end mark may be split between two reads.
             let from = looked_at.saturating_sub(END.len() - 1);
-            if let Some(at) = self.unread[from..].windows(END.len()).position(|bytes| bytes == END) {
-                let reply: Vec<u8> = self.unread.drain(..from + at + END.len()).collect();
+            if let Some(at) = self.received[from..].windows(END.len()).position(|bytes| bytes == END) {
+                let reply: Vec<u8> = self.received.drain(..from + at + END.len()).collect();
                 return Ok(String::from_utf8_lossy(&reply[..reply.len() - END.len()]).into_owned());
             }
-            looked_at = self.unread.len();
+            looked_at = self.received.len();
             let mut part = [0; 4096];
             match self.stream.read(&mut part).map_err(Error::io("wait for the script's reply"))? {
                 0 => {
                     let end = io::ErrorKind::UnexpectedEof.into();
                     return Err(Error::io("wait for the script's reply")(end));
                 }
-                count => self.unread.extend_from_slice(&part[..count]),
+                count => self.received.extend_from_slice(&part[..count]),
             }
         }
     }

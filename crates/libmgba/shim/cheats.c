@@ -342,7 +342,7 @@ size_t fw_cheats_count(struct fw_core* self) {
 	if (is_same_game && has_our_sets(self)) {
 		return count;
 	}
-	/* If another game was loaded, the ROM that they changed is gone, so it is not restored. */
+	/* If another game was loaded, the ROM that the cheats changed is gone, so it is not restored. */
 	if (count && is_same_game) {
 		restore_rom(self);
 	}

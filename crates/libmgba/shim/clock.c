@@ -1,8 +1,8 @@
 /* The clock of cartridges that have one. It is the host's clock, or a clock that advances with the frames.
  *
- * The latter is libmgba's RTC_FAKE_EPOCH, whose value is the Unix time in milliseconds at frame 0, so mGBA can read it
- * from a state. This file adds what libmgba lacks: the clock continues over resets, and GBA games, which read the local
- * time, see the same time in every time zone of the host. */
+ * A clock that advances with the frames is libmgba's RTC_FAKE_EPOCH. Its value is the Unix time in milliseconds at
+ * frame 0. mGBA knows this kind of clock, so it can read one from a state. This file adds what libmgba lacks: the clock
+ * continues over resets, and GBA games, which read the local time, see the same time in every time zone of the host. */
 #include "internal.h"
 
 #include <mgba/core/serialize.h>
@@ -12,7 +12,8 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* Added to the time zone in a state, so that it is never 0. It is stored in a field that libmgba leaves 0. */
+/* A state has the time zone in a field that libmgba leaves 0. This number is added to the time zone, so that
+ * the field of such a state is never 0. */
 #define ZONE_MARK (1 << 20)
 
 static struct fw_core* self_of(struct mRTCSource* source) {
@@ -51,8 +52,9 @@ static int64_t now_of_frames(struct fw_core* self) {
 	return self->core->rtc.value + elapsed(self->core, self->clock.seen);
 }
 
-/* Returns the Unix time whose local time on the host is the local time of `now` in the time zone `zone`. There is none
- * if that is in the hour that the host skips for daylight saving; then the clock is off by an hour. */
+/* Returns the Unix time whose local time on the host is the local time of `now` in the time zone `zone`. If this local
+ * time is in the hour that the host skips when daylight saving time begins, there is no such Unix time. Then the result
+ * is off by an hour. */
 static time_t shown(time_t now, int32_t zone) {
 	time_t there = now + zone;
 	struct tm fields;

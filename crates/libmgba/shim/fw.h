@@ -23,7 +23,7 @@ enum fw_status {
 	FW_NOT_A_ROM,
 	FW_TRUNCATED,
 	FW_OTHER_PLATFORM,
-	FW_FAILED, /* any other failure: the caller knows what it has called */
+	FW_FAILED, /* any other failure; the Rust side reports which action failed */
 	FW_STATE_OTHER_PLATFORM,
 	FW_STATE_OTHER_GAME,
 	FW_NO_SCRIPTING,

@@ -29,7 +29,7 @@ static callback load_callback(_Atomic callback* own) {
 	return atomic_load_explicit(own, memory_order_relaxed);
 }
 
-/* Whether a counter passes a multiple of `period`, a power of 2, on its way. */
+/* Whether a counter that goes from `from` to `to` reaches a multiple of `period`, which is a power of 2. */
 static bool passes(uint32_t from, uint32_t to, uint32_t period) {
 	return (from ^ to) & ~(period - 1);
 }

@@ -196,9 +196,9 @@ struct plain {
 };
 
 /* Finds the bytes of a domain for which libmgba's own access functions are not
- * enough. They write video RAM outside of its bank, read cartridge RAM only while the
- * game has it unlocked, and reach only one bank of flash. Returns false for all other
- * domains. */
+ * enough. These functions can write to video RAM at a place outside of the bank, read
+ * cartridge RAM only while the game has it unlocked, and reach only one bank of flash.
+ * Returns false for all other domains. */
 static bool find_plain(struct mCore* core, const struct fw_block* block, struct plain* out) {
 	if (is_gb_block(core, block, GB_VRAM)) {
 		struct GB* gb = core->board;

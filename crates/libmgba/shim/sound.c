@@ -5,8 +5,8 @@
  *
  * A GBA's window has 1,024 cycles and 2 to 16 samples. The samples of the last windows of a
  * frame are part of the console's state. All others are used only within their window. So
- * except at the end of a frame, while the buffer is full, this advances the channels at the
- * end of a window and mixes nothing.
+ * while the buffer is full, this only advances the channels at the end of a window, and
+ * mixes nothing. The exception is the end of a frame, where libmgba mixes as usual.
  *
  * A Game Boy's window has 32 samples. They go through a filter that is part of the console's
  * state, so each sample depends on those before it. But between two changes of the channels,

@@ -145,7 +145,7 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 		if (mCoreLoadStateNamed(core, vf, without_cheats(flags))) {
 			restore_sound(core, found);
 		} else {
-			/* It has just been loaded from the same bytes, so there was no memory to read it again. */
+			/* The same state was accepted a moment ago, so the only possible reason is a lack of memory. */
 			status = FW_NO_MEMORY;
 		}
 		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);

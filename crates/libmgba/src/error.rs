@@ -131,7 +131,7 @@ pub enum Error {
         len: u64,
     },
     /// A savestate of the other kind of console.
-    #[error("this savestate is not of a {running} game")]
+    #[error("this savestate is not from a {running} game")]
     StateOtherPlatform {
         /// The console of this core.
         running: Platform,
@@ -154,13 +154,13 @@ pub enum Error {
         path: PathBuf,
     },
     /// Battery save data that is empty or longer than [`MAX_SAVE_SIZE`].
-    #[error("save data of {len} bytes is impossible: 1 to {MAX_SAVE_SIZE}")]
+    #[error("save data of {len} bytes is not accepted; use 1 to {MAX_SAVE_SIZE} bytes")]
     SaveSize {
         /// Its length in bytes.
         len: u64,
     },
     /// The game's cartridge does not accept this save data.
-    #[error("the cartridge takes no save data of {len} bytes")]
+    #[error("the cartridge does not accept save data of {len} bytes")]
     SaveRefused {
         /// Its length in bytes.
         len: usize,

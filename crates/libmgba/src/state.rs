@@ -167,7 +167,7 @@ impl Core {
             id: SaveId(save.id),
             bytes: save.bytes,
             in_use: save.open,
-            found_at: save.path.map(path_of),
+            loaded_from: save.path.map(path_of),
         })
     }
 
@@ -214,7 +214,7 @@ pub struct Save<'a> {
     pub in_use: bool,
     /// The file that a script loaded it from (`emu:loadSaveFile`); `None` if no script did, or if the file is not
     /// known.
-    pub found_at: Option<PathBuf>,
+    pub loaded_from: Option<PathBuf>,
 }
 
 #[cfg(unix)]

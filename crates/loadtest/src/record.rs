@@ -41,7 +41,7 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The milliseconds that `percent` of all latencies did not exceed; 0 without latencies.
+    /// The latency, in milliseconds, that `percent` % of all latencies do not exceed; 0 without latencies.
     pub fn percentile(&self, percent: f64) -> f64 {
         // The upper end of a bucket may be above the largest value.
         self.0.value_at_percentile(percent).min(self.0.max()) as f64 / 1e6

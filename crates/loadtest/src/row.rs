@@ -11,8 +11,8 @@ use crate::probe::Pace;
 use crate::record::Latencies;
 use crate::target::Failure;
 
-/// There is a warning about the tester's own lateness if its 99th percentile is more than this, in milliseconds, and
-/// also more than [`LATE_SHARE`] of the 99th percentile of the latencies.
+/// There is a warning that the tester was late if the 99th percentile of its own delays is more than this, in
+/// milliseconds, and also more than [`LATE_SHARE`] of the 99th percentile of the latencies.
 pub const LATE: f64 = 1.0;
 /// A share of the 99th percentile of the latencies: see [`LATE`].
 pub const LATE_SHARE: f64 = 0.1;
@@ -35,7 +35,8 @@ pub enum Phase {
     Confirm,
 }
 
-/// The figures of one run: a row of the table. Latencies are in milliseconds, and only of correct replies.
+/// The figures of one run: a row of the table. Times in a [`Summary`] are in milliseconds. `intended`, `sent` and
+/// `first_byte` have only the times of correct replies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Why the run was made.

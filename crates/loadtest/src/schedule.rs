@@ -14,8 +14,8 @@ pub struct Schedule {
     workers: u64,
     /// How many due times the iterator has returned so far.
     count: u64,
-    /// With Poisson arrivals: how many requests of all workers are expected before the request whose time was returned
-    /// last; 0 at first.
+    /// With Poisson arrivals: the random position of the last returned request among the requests of all workers; 0 at
+    /// first. It is a number of requests, with a fraction.
     place: f64,
     random: fastrand::Rng,
 }
@@ -25,11 +25,13 @@ pub struct Schedule {
 struct Piece {
     /// Its start in seconds.
     start: f64,
-    /// The number of requests that are due before its start, and before its end.
+    /// The number of requests that are due before its start.
     before: f64,
+    /// The number of requests that are due before its end.
     until: f64,
-    /// The rate at its start, in requests per second, and by how much it rises per second.
+    /// The rate at its start, in requests per second.
     rate: f64,
+    /// How much the rate rises per second.
     rise: f64,
 }
 

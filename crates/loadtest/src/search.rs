@@ -73,7 +73,8 @@ pub fn find<E>(
 ) -> Result<Limit, E> {
     let mut finder = Finder { trial, stopped: false, missed_at: None, missed: Vec::new(), limited: false };
     let mut passed = None;
-    let mut rate = round(search.start);
+    // Rounding must not lead below the lowest rate, or the search would end without a run.
+    let mut rate = round(search.start).max(search.lowest);
     while !finder.stopped && rate >= search.lowest && rate <= search.highest {
         if finder.passes(rate, Phase::Search)? {
             passed = Some(rate);
@@ -227,5 +228,13 @@ mod tests {
         assert_eq!((limit.rate, limit.missed.len()), (None, 1));
         let (limit, _) = run(10.0, |_, _| true);
         assert!(limit.rate.unwrap() > 5e6 && limit.missed_at.is_none());
+    }
+
+    #[test]
+    fn the_lowest_rate_is_tried_even_if_its_rounded_value_is_lower() {
+        let search = Search { start: 1.0 / 3.0, lowest: 1.0 / 3.0, ..Search::default() };
+        let passed = |_, _| Ok::<_, ()>(Trial { missed: vec![], tester_limited: false, stopped: false });
+        let limit = find(&search, String::new(), &mut { passed }).unwrap();
+        assert!(limit.rate.is_some_and(|rate| rate >= search.lowest), "{limit:?}");
     }
 }

@@ -93,8 +93,8 @@ impl Sessions {
         self.open.lock().get(id).is_some_and(|session| session.sender == sender)
     }
 
-    /// Notes that the sender of the request uses a session. Returns false if there is no such session, or if it belongs
-    /// to another sender.
+    /// Records that the sender of the request uses a session now. Returns false if there is no such session, or if it
+    /// belongs to another sender.
     fn note_use(&self, id: &SessionId) -> bool {
         let mut open = self.open.lock();
         let Some(session) = open.get_mut(id) else { return false };

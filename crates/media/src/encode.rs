@@ -92,7 +92,7 @@ impl Encoder {
                 match last {
                     Some((same, place)) if same == colour => place,
                     _ => {
-                        let place = self.palette.place(colour);
+                        let place = self.palette.index_of(colour);
                         last = Some((colour, place));
                         place
                     }

@@ -32,8 +32,8 @@ impl Palette {
     }
 
     /// The index of `colour`, which is added if it is new. A picture has at most 65,535 pixels, so an index plus one
-    /// fits.
-    pub fn place(&mut self, colour: [u8; 3]) -> u16 {
+    /// fits into the 16 bits of a slot.
+    pub fn index_of(&mut self, colour: [u8; 3]) -> u16 {
         let [red, green, blue] = colour.map(u32::from);
         let hash = (red << 16 | green << 8 | blue).wrapping_mul(0x9E37_79B1);
         let mut slot = (hash >> 15) as usize;

@@ -28,8 +28,8 @@ pub enum PngError {
     Size(#[from] ImageError),
 }
 
-/// Encodes a picture as a PNG file. The compression is fast, but not the best possible. The file is in true colour like
-/// mGBA's screenshots, which every program can read.
+/// Encodes a picture as a PNG file. The compression is fast, but not the best possible. Like mGBA's screenshots, the
+/// file is in true colour, which every program can read.
 pub fn encode(image: Image) -> Vec<u8> {
     encode_rgb(image.width().into(), image.height().into(), image.pixels())
 }

@@ -150,7 +150,7 @@ impl<'a> Access<'a> {
         let domain = domain.unwrap_or_default();
         if !lies_in(&[(0, size.into())], address, length) {
             let problem = format!(
-                "and {} from there go beyond the domain {domain:?}, which has {size} bytes",
+                "and an access of {} goes beyond the domain {domain:?}, which has {size} bytes",
                 bytes(length)
             );
             let accepts = match size.checked_sub(length.max(1)) {
@@ -205,7 +205,7 @@ fn bytes(length: u32) -> String {
     }
 }
 
-/// The addresses of these ranges, as a text for error messages.
+/// The addresses of these ranges, as text for error messages.
 fn accepted(ranges: &[AddressRange]) -> String {
     let all: Vec<String> =
         ranges.iter().map(|(first, past)| format!("{first:#x} to {:#x}", past - 1)).collect();
@@ -279,7 +279,8 @@ mod tests {
         }
         assert!(access(0, 1).within(0, true).is_err());
         let refusal = access(0x8000, 1).within(0x8000, true).unwrap_err();
-        let problem = "is 32768, and 1 byte from there go beyond the domain \"wram\", which has 32768 bytes";
+        let problem =
+            "is 32768, and an access of 1 byte goes beyond the domain \"wram\", which has 32768 bytes";
         assert_eq!(refusal.address_problem(), Some((problem, "0 to 32767 for 1 byte")));
         assert_eq!(OpError::bad_argument("something else").address_problem(), None);
         assert!(access(0, 1).within(0x8000, false).unwrap_err().message.contains("takes no writes"));

@@ -137,6 +137,6 @@ impl OpError {
 
     /// The result does not have the type that the operation returns.
     pub fn unexpected_reply() -> Self {
-        OpError::failed("the emulator answered with something other than was asked for")
+        OpError::failed("the emulator answered with something other than what was asked for")
     }
 }

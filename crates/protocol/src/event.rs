@@ -31,7 +31,8 @@ pub struct EventFrame {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventItem {
-    /// Watched memory or the held keys have changed, or it is time for an event without a change.
+    /// Watched memory or the held keys have changed, or a regular event is due: see `every` of
+    /// [`Op::Watch`](crate::Op::Watch).
     Changed {
         /// Number of the watch.
         watch: u32,

@@ -6,7 +6,7 @@
 use crate::PROTOCOL_VERSION;
 use crate::marker::END;
 
-/// Key of the message.
+/// The key of the message: the text before its first comma.
 pub const KEY: &str = "framewire.hello";
 
 /// The first message of a link.
@@ -14,7 +14,7 @@ pub const KEY: &str = "framewire.hello";
 pub struct Hello {
     /// The newest protocol version that the link supports.
     pub protocol: u32,
-    /// The link's session: a random number that it keeps over reconnections.
+    /// The link's session: a random number that it keeps across reconnections.
     pub session: u64,
 }
 

@@ -76,7 +76,7 @@ pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
             info.name
         )));
     }
-    // If the result is Lua's nil or an empty text, the script replies with success and no value.
+    // If the result is Lua's nil or an empty string, the script replies with success and no value.
     let reply = if reply == SUCCESS { "" } else { reply };
     let unreadable = || match op {
         Op::ReadRegister { register } if reply.is_empty() => {

@@ -1,4 +1,4 @@
-//! Whole numbers as texts, in the two forms that mGBA-http's clients use.
+//! Whole numbers as text, in the two forms that mGBA-http's clients use.
 
 /// Reads a whole number as Lua's `tonumber` does: decimal, or hex after `0x` or `0X`. A sign and surrounding white space
 /// are allowed. A fraction or exponent is allowed if the number is whole (`1e3`). A number beyond the range of `i64`

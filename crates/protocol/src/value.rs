@@ -21,7 +21,7 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// The most items that an encoded list can have. Any further items are left out.
+/// The largest number of items that an encoded list can have. Any further items are left out.
 const MAX_LIST: usize = u16::MAX as usize;
 
 mod tag {

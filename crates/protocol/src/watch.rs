@@ -19,7 +19,7 @@ pub const FLAG_KEYS: u8 = 1;
 /// [`Op::Watch`](crate::Op::Watch).
 pub const FLAG_HASHES: u8 = 2;
 
-/// In an embedded core, a watch that reports keys and hashes sends an event at the latest after this many frames. So a
+/// In an embedded core, a watch that reports keys and hashes sends at least one event in this many frames. So a
 /// recording gets all keys within half a second at the console's speed.
 pub const MAX_QUIET: u32 = 30;
 

@@ -75,7 +75,7 @@ impl Explorer {
     }
 
     /// The console's state in which episodes begin, in mGBA's format.
-    fn machine<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+    fn start_savestate<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.explorer.read().task().start())
     }
 

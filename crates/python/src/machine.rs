@@ -195,7 +195,7 @@ impl Machine {
             let samples = self.core.read_samples();
             self.sounds.values_mut().for_each(|sound| sound.push(&samples));
         }
-        self.frozen.keep(&mut self.core);
+        self.frozen.write_all(&mut self.core);
         let change = self.keypad.advance();
         self.apply(change);
     }
@@ -275,7 +275,7 @@ impl Machine {
         }
     }
 
-    /// Makes the cartridge's clock follow the frames, so that a recording can be repeated.
+    /// Makes the cartridge's clock follow the frames, so that the clock shows the same times in a replay.
     pub(crate) fn settle_clock(&mut self) {
         if matches!(self.core.clock(), Clock::Host) {
             self.core.set_clock(Clock::Frames(Time::now()));

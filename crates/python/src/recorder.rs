@@ -52,7 +52,7 @@ impl Recorder {
             console: core.platform().number() as u8,
             start,
             frame: core.frame_counter(),
-            pictures: every,
+            picture_interval: every,
             time: time::seconds(SystemTime::now()),
             note: note.to_owned(),
             clock,
@@ -138,7 +138,7 @@ pub(crate) struct Replayed {
     pub(crate) played: u64,
     /// Hashes of pictures that were compared.
     pub(crate) pictures: u64,
-    /// Hashes of memory in the recording that the replay reached.
+    /// The recording's hashes of memory that the replay reached.
     pub(crate) memories: u64,
     /// The first difference: its frame, the last compared frame before it (all of its hashes were equal), what differs
     /// (`picture` or `memory`), and the recorded and the played hash.

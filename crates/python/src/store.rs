@@ -59,7 +59,7 @@ impl Store {
         let about = About { title, code, checksum, frame, time: time::seconds(SystemTime::now()), note };
         let snapshot =
             Snapshot::new(state, about).map_err(|error| exception(py, Kind::State, &error.to_string()))?;
-        self.snapshots.write(&name, &snapshot, replace).map_err(|error| unwritten(py, &error))?;
+        self.snapshots.write(&name, &snapshot, replace).map_err(|error| of_write(py, &error))?;
         self.snapshot(py, &name)
     }
 
@@ -97,7 +97,7 @@ impl Store {
 
     /// Fails if no recording with this name can be added.
     fn check_recording(&self, py: Python<'_>, name: &str, replace: bool) -> PyResult<()> {
-        self.recordings.check_free(&parsed(py, name)?, replace).map_err(|error| unwritten(py, &error))
+        self.recordings.check_free(&parsed(py, name)?, replace).map_err(|error| of_write(py, &error))
     }
 
     fn recording_file<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
@@ -120,7 +120,7 @@ impl Store {
     fn add_recording(&self, py: Python<'_>, name: &str, data: &[u8], replace: bool) -> PyResult<()> {
         let name = parsed(py, name)?;
         read_recording(py, data)?;
-        self.recordings.write(&name, data, replace).map_err(|error| unwritten(py, &error))
+        self.recordings.write(&name, data, replace).map_err(|error| of_write(py, &error))
     }
 
     fn delete_recording(&self, py: Python<'_>, name: &str) -> PyResult<()> {
@@ -168,8 +168,8 @@ fn of_folder(py: Python<'_>, error: &FolderError) -> PyErr {
     exception(py, kind, &error.to_string())
 }
 
-/// The exception for an error of writing to a folder.
-fn unwritten(py: Python<'_>, error: &FolderError) -> PyErr {
+/// The exception for an error when a file is written to a folder.
+fn of_write(py: Python<'_>, error: &FolderError) -> PyErr {
     match error {
         FolderError::Taken { .. } => {
             exception(py, Kind::Conflict, &format!("{error}, or replace it with replace=True"))

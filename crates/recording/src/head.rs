@@ -30,7 +30,7 @@ pub struct Head {
     /// The emulator's frame counter before the first frame.
     pub frame: u32,
     /// The number of frames from one hash of the picture to the next; 0 if there are no such hashes.
-    pub pictures: u32,
+    pub picture_interval: u32,
     /// When the recording was made, as RFC 3339 in UTC.
     pub time: String,
     /// A note from the person or program that made the recording.
@@ -78,7 +78,7 @@ impl fmt::Display for Head {
         writeln!(f, "console {}", if self.console == 0 { "gba" } else { "gb" })?;
         writeln!(f, "start {}", self.start.name())?;
         writeln!(f, "frame {}", self.frame)?;
-        writeln!(f, "pictures {}", self.pictures)?;
+        writeln!(f, "pictures {}", self.picture_interval)?;
         writeln!(f, "time {}", in_a_line(&self.time))?;
         writeln!(f, "note {}", in_a_line(&self.note))?;
         writeln!(f, "clock {}", in_a_line(&self.clock))?;
@@ -124,7 +124,7 @@ impl Head {
             })?,
             start: lines.value("start", |text| text.parse().ok())?,
             frame: lines.value("frame", |text| text.parse().ok())?,
-            pictures: lines.value("pictures", |text| text.parse().ok())?,
+            picture_interval: lines.value("pictures", |text| text.parse().ok())?,
             time: lines.text("time")?.to_owned(),
             note: lines.text("note")?.to_owned(),
             clock: lines.text("clock").unwrap_or(WALL).to_owned(),
@@ -162,7 +162,7 @@ pub(crate) mod tests {
             console: 0,
             start: Start::State,
             frame: 1234,
-            pictures: 60,
+            picture_interval: 60,
             time: "2026-01-02T03:04:05Z".to_owned(),
             note: "über".to_owned(),
             clock: "2026-01-02T04:04:05.678+01:00".to_owned(),

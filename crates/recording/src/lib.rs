@@ -1,5 +1,5 @@
 //! Recordings: files with a state and the keys of each frame after it. They can be made with any emulator, and replayed
-//! on an emulator that can run single frames.
+//! on an emulator that can be paused.
 //!
 //! From the bytes upwards (`docs/recordings.md` describes the format):
 //!

@@ -131,7 +131,7 @@ impl Recording {
     ///
     /// Those of [`Writer`].
     pub fn write_with<W: io::Write>(&self, out: W, every: u32, pictures: &[u32]) -> io::Result<W> {
-        let head = Head { pictures: every, ..self.head.clone() };
+        let head = Head { picture_interval: every, ..self.head.clone() };
         let mut writer = Writer::begin(out, &head, self.state.clone())?;
         let mut pictures = pictures.iter();
         for entry in &self.entries {
@@ -172,8 +172,9 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// The largest number of places that [`last`](Self::last) returns. The entries between this many places are
-    /// together longer than an entry for the end. So even if the disk is full, that entry fits after one of the places.
+    /// The largest number of places that [`last`](Self::last) returns. The entry for the end overwrites what follows
+    /// its place, and the entries between this many places have more bytes than it. So even if the disk is full, it
+    /// fits after one of the places.
     const MANY: usize = 256;
 
     /// The last places of a file, in the order of their offsets.

@@ -136,14 +136,14 @@ impl Recordings {
         Ok(Some((name, frames)))
     }
 
-    /// Starts to record the emulator called `of`.
+    /// Starts to record the emulator called `emulator_name`.
     ///
     /// # Errors
     ///
     /// [`RecordError::Recording`] if the emulator is already being recorded; also those of [`Recorder::start`].
     pub async fn start(
         &self,
-        of: &str,
+        emulator_name: &str,
         emulator: Arc<dyn Emulator>,
         name: Name,
         options: Options,
@@ -154,14 +154,14 @@ impl Recordings {
             recorder.settle().await;
         }
         let running = |recorder: &&Recorder| recorder.ended().is_none();
-        if let Some(recorder) = active.get(of).filter(running) {
-            return Err(RecordError::Recording(of.to_owned(), recorder.name().clone()));
+        if let Some(recorder) = active.get(emulator_name).filter(running) {
+            return Err(RecordError::Recording(emulator_name.to_owned(), recorder.name().clone()));
         }
         if let Some(recorder) = active.values().filter(running).find(|recorder| *recorder.name() == name) {
             return Err(FolderError::Taken { kind: "recording", name: recorder.name().clone() }.into());
         }
         let recorder = Recorder::start(emulator, self.folder.clone(), name, options).await?;
-        active.insert(of.to_owned(), recorder);
+        active.insert(emulator_name.to_owned(), recorder);
         Ok(())
     }
 
@@ -170,22 +170,22 @@ impl Recordings {
     /// # Errors
     ///
     /// [`RecordError::NotRecording`], [`RecordError::Unfinished`].
-    pub async fn stop(&self, of: &str) -> Result<Summary, RecordError> {
-        let recorder = self.active.lock().await.remove(of);
-        let recorder = recorder.ok_or_else(|| RecordError::NotRecording(of.to_owned()))?;
+    pub async fn stop(&self, emulator_name: &str) -> Result<Summary, RecordError> {
+        let recorder = self.active.lock().await.remove(emulator_name);
+        let recorder = recorder.ok_or_else(|| RecordError::NotRecording(emulator_name.to_owned()))?;
         recorder.stop().await.map_err(RecordError::Unfinished)
     }
 
     /// The recording of an emulator, if one is in progress or the latest has ended by itself.
-    pub async fn active(&self, of: &str) -> Option<Active> {
+    pub async fn active(&self, emulator_name: &str) -> Option<Active> {
         let active = self.active.lock().await;
-        let recorder = active.get(of)?;
+        let recorder = active.get(emulator_name)?;
         recorder.settle().await;
         Some(Active { name: recorder.name().clone(), progress: recorder.progress(), ended: recorder.ended() })
     }
 
     /// The name of the emulator whose recording in progress has this name.
-    pub async fn subject_of(&self, name: &Name) -> Option<String> {
+    pub async fn emulator_recorded_as(&self, name: &Name) -> Option<String> {
         let active = self.active.lock().await;
         for recorder in active.values().filter(|recorder| recorder.name() == name) {
             recorder.settle().await;

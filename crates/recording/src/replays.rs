@@ -65,20 +65,20 @@ impl ReplayTask {
 pub struct Replays(Mutex<BTreeMap<String, Arc<ReplayTask>>>);
 
 impl Replays {
-    /// Starts to play `recording`, which is called `name`, on the emulator called `of`.
+    /// Starts to play `recording`, which is called `name`, on the emulator called `emulator_name`.
     ///
     /// # Errors
     /// If a replay is already running on this emulator. The error is that replay.
     pub fn start(
         &self,
-        of: &str,
+        emulator_name: &str,
         emulator: Arc<dyn Emulator>,
         name: Name,
         recording: Recording,
         options: PlayOptions,
     ) -> Result<Arc<ReplayTask>, Arc<ReplayTask>> {
         let mut tasks = self.0.lock();
-        if let Some(task) = tasks.get(of)
+        if let Some(task) = tasks.get(emulator_name)
             && task.result().is_none()
         {
             return Err(task.clone());
@@ -90,15 +90,15 @@ impl Replays {
             cancelled: AtomicBool::new(false),
             result: watch::Sender::new(None),
         });
-        tasks.insert(of.to_owned(), task.clone());
+        tasks.insert(emulator_name.to_owned(), task.clone());
         let running = task.clone();
         tokio::spawn(async move { running.run(emulator, recording, options).await });
         Ok(task)
     }
 
     /// The latest replay of an emulator.
-    pub fn latest(&self, of: &str) -> Option<Arc<ReplayTask>> {
-        self.0.lock().get(of).cloned()
+    pub fn latest(&self, emulator_name: &str) -> Option<Arc<ReplayTask>> {
+        self.0.lock().get(emulator_name).cloned()
     }
 
     /// Cancels all replays and waits until they have ended.

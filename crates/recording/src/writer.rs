@@ -13,7 +13,7 @@ pub struct Writer<W> {
     out: W,
     /// The checksum of everything so far, except for the checksums themselves.
     checksum: Hasher,
-    /// The keys and the number of the frames that were added but not written yet. They all have the same keys.
+    /// The frames that were added but not written yet: their keys, which are the same in all of them, and their number.
     pending: (u16, u32),
     frames: u64,
     bytes: u64,

@@ -244,8 +244,8 @@ impl Folder {
     }
 
     /// Replaces the content of the file `from` with `bytes` and its name with `to`, which may be the same name. If this
-    /// fails, the file is unchanged. There is one exception: if only the last step fails, the new content is there, but
-    /// the old name still exists.
+    /// fails, the file is unchanged. There is one exception: the last step renames or removes the old file. If only
+    /// this step fails, the new content has been stored, but there is still a file with the old name.
     ///
     /// # Errors
     ///
@@ -269,8 +269,7 @@ impl Folder {
         }
     }
 
-    /// Fails if another file already has the name `to`. Does not fail if the two names differ
-    /// only in letter case.
+    /// Fails if another file already has the name `to`. Does not fail if the two names differ only in letter case.
     fn check_other(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         match self.find(to)? {
             Some(name) if from != to => Err(FolderError::Taken { kind: self.kind.name, name }),

@@ -20,6 +20,6 @@ mod text;
 
 pub use files::SymbolFiles;
 pub use game::Game;
-pub use structures::{Described, FieldType, StructureField};
+pub use structures::{FieldType, MapVariable, StructureField};
 pub use table::{Entry, Location, SymbolError, Symbols};
 pub use text::{TextTable, decode_text};

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use crate::Entry;
-use crate::structures::{Described, FieldType, Structure, StructureField, Structures, add_paths, size_of};
+use crate::structures::{FieldType, MapVariable, Structure, StructureField, Structures, add_paths, size_of};
 
 #[derive(Deserialize)]
 struct Map {
@@ -109,7 +109,7 @@ impl MemoryMap {
             add_paths(&name, base, &[], &kind, &self.structures, &mut all.paths).map_err(wrong)?;
             let structure = self.structures.get(&kind.name);
             let fields = structure.map_or(Vec::new(), |structure| structure.fields.clone());
-            all.described.entry(name).or_insert(Described { address, pointer, kind, size, doc, fields });
+            all.by_name.entry(name).or_insert(MapVariable { address, pointer, kind, size, doc, fields });
         }
         Ok(all)
     }
@@ -119,7 +119,7 @@ impl MemoryMap {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Variables {
     /// The fields by name.
-    pub(crate) described: BTreeMap<String, Described>,
+    pub(crate) by_name: BTreeMap<String, MapVariable>,
     /// What expressions can refer to, by paths such as `party[].hp`.
     pub(crate) paths: BTreeMap<String, Variable>,
 }
@@ -127,8 +127,8 @@ pub(crate) struct Variables {
 impl Variables {
     /// Adds the fields of `others`, except for names that are already known.
     pub(crate) fn add(&mut self, others: &Variables) {
-        for (name, described) in &others.described {
-            self.described.entry(name.clone()).or_insert_with(|| described.clone());
+        for (name, variable) in &others.by_name {
+            self.by_name.entry(name.clone()).or_insert_with(|| variable.clone());
         }
         for (path, variable) in &others.paths {
             self.paths.entry(path.clone()).or_insert_with(|| variable.clone());

@@ -99,7 +99,7 @@ pub struct StructureField {
 
 /// A variable of a memory map that is not a plain number at a fixed address.
 #[derive(Debug, Clone)]
-pub struct Described {
+pub struct MapVariable {
     /// Its bus address, if the address is fixed.
     pub address: Option<u32>,
     /// The expression for its address, if the address is not fixed.

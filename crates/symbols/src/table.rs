@@ -7,7 +7,7 @@ use framewire_expression::{Names, Symbol, Type, Variable};
 use framewire_protocol::number::lua_integer;
 
 use crate::memory_map::{Rom, Variables};
-use crate::{Described, TextTable, decode_text};
+use crate::{MapVariable, TextTable, decode_text};
 use crate::{link_map, memory_map, sym};
 
 /// The size of the largest symbol file, in bytes.
@@ -95,7 +95,7 @@ impl Symbols {
         } else {
             self.add_all(sym::symbols(&text));
         }
-        if self.by_name.len() == before && self.variables.described.is_empty() {
+        if self.by_name.len() == before && self.variables.by_name.is_empty() {
             return Err(SymbolError::Nothing(path.to_owned()));
         }
         Ok(rom)
@@ -172,8 +172,8 @@ impl Symbols {
     }
 
     /// The variables that are not plain numbers at fixed addresses, in the order of their names.
-    pub fn variables(&self) -> impl Iterator<Item = (&str, &Described)> {
-        self.variables.described.iter().map(|(name, described)| (name.as_str(), described))
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &MapVariable)> {
+        self.variables.by_name.iter().map(|(name, variable)| (name.as_str(), variable))
     }
 
     /// The names of these addresses: `score`, or `presses[3]` for an element. Addresses without a name are left out.

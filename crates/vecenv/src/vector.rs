@@ -181,7 +181,7 @@ impl VectorEnv {
                 None => return Err(self.unknown(*index)),
                 Some(is_sent) if *is_sent => {
                     return Err(Error::Argument(format!(
-                        "environment {index} plays a step already; take its result by recv first"
+                        "environment {index} is already playing a step; get its result with recv first"
                     )));
                 }
                 Some(is_sent) => *is_sent = true,
@@ -241,7 +241,7 @@ impl VectorEnv {
         match self.under_way() {
             0 => Ok(()),
             count => Err(Error::Argument(format!(
-                "{count} environments play a step of send; take their results by recv first"
+                "{count} environments are playing a step that send began; get their results with recv first"
             ))),
         }
     }

@@ -64,9 +64,9 @@ end
 local function same_file(path, inode)
   local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
   if fd < 0 then return false end
-  local _, _, _, now = sys.stat(fd)
+  local _, _, _, current_inode = sys.stat(fd)
   C.close(fd)
-  return now == inode
+  return current_inode == inode
 end
 
 local function finish(fd, data, fields)

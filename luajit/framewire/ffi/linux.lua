@@ -228,7 +228,7 @@ local function path_of(fd)
   return path
 end
 
--- For kernels before 5.6. Opens the file first and then checks where the opened file is. So nobody can exchange a part
+-- For kernels before 5.6. Opens the file first and then checks where the opened file is. So nobody can replace a part
 -- of the path between the check and the opening.
 local function open_and_check(root_fd, path)
   local fd = ffi.C.fw_openat(root_fd, path, M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK, 0)

@@ -1,6 +1,6 @@
 --- A cache of parsed request heads and their bytes. If the bytes of the next request begin with the bytes of a cached
 -- head, the head does not have to be parsed again: every head ends with its first empty line, so the same bytes are the
--- same head. This also works for heads without their request line, which a second cache of this kind holds.
+-- same head. The server has a second cache of this kind, for heads without their request line.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -11,8 +11,8 @@ local u32 = ffi.typeof("const uint32_t *")
 
 local SLOTS = 64
 local SLOT_SIZE = 1024
--- How many of the first bytes are hashed. A head with fewer bytes is not kept. Only a head without its request line can
--- be so short.
+-- The number of bytes at the beginning of a head that are hashed. A shorter head is not kept. Only a head without its
+-- request line can be that short.
 local HASHED = 16
 
 local Cache = {}

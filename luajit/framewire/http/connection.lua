@@ -1,8 +1,9 @@
 --- One client's connection: receives bytes, finds requests, calls the handler, sends responses.
 --
 -- An idle connection has no buffers. All connections receive bytes into one input buffer of the server, and requests
--- are served from there. All responses to the requests of one receive are sent in one call. Only an incomplete request,
--- or the part of a response that the system does not accept yet, moves to a buffer of the connection's own.
+-- are served from there. All responses to requests that were received with one call are sent with one call. Only an
+-- incomplete request, or the part of a response that the system does not accept yet, moves to a buffer of the
+-- connection's own.
 --
 -- A connection serves one request at a time, so responses have the order of the requests.
 

@@ -88,8 +88,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Environments of one scenario on the nodes of a Ray cluster.
 
     With the same arguments, seeds and actions, it has the same results as `framewire.envs.make_vec`, with any number of
-    nodes. Each node has an actor with its own environments. The program keeps a saved state of each environment, and
-    the actions since then. So if a node is lost, its environments continue on another node, at the same step.
+    nodes. The environments are divided among *workers*. A worker is a Ray actor; by default, there is one on each node.
+    The program keeps a saved state of each environment, and the actions since then. So if a node is lost, its
+    environments continue on another node, at the same step.
 
     Steps write their results into two sets of arrays in turn, so the result of a step does not change during the next
     step. The observations of `recv` do not change during the next step of the same environments.
@@ -176,7 +177,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         except BaseException:
             self.close()
             raise
-        self._ends = tuple(
+        self._step_results = tuple(
             (np.zeros(num_envs), np.zeros(num_envs, dtype=np.bool_), np.zeros(num_envs, dtype=np.bool_)) for _ in range(2)
         )
         self._all = np.ones(num_envs, dtype=np.bool_)
@@ -216,7 +217,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         into = 1 - self._last
         self._begin_steps(actions, into)
         self._last = into
-        rewards, terminated, truncated = self._ends[into]
+        rewards, terminated, truncated = self._step_results[into]
         infos = []
         for group in self._groups:
             result = self._receive(group)

@@ -89,7 +89,7 @@ class Archive:
         return way[::-1]
 
     def rebuild(self, runner: Runner, numbers: Iterable[int]) -> int:
-        """Restores lost states of entries by playing again the branches that lead to them. Returns how many were lost.
+        """Restores lost states of entries: replays the branches that lead to them. Returns how many were lost.
 
         Raises:
             InvalidData: A branch now has a different score or number of frames.
@@ -114,8 +114,8 @@ class Archive:
         runner.states.restore({name: states[number] for name, number in lost.items()})
         return len(lost)
 
-    def choose(self, chance: random.Random, count: int, greed: float) -> list[int]:
-        """Chooses the numbers of `count` entries at which branches will begin, with random numbers from `chance`.
+    def choose(self, rng: random.Random, count: int, greed: float) -> list[int]:
+        """Chooses the numbers of `count` entries at which branches will begin, with random numbers from `rng`.
 
         Entries that were chosen less often are more probable. With the probability `greed`, a choice is made only among
         the best tenth of the cells.
@@ -125,11 +125,11 @@ class Archive:
         numbers = sorted(self.best.values())
         by_score = sorted(numbers, key=lambda at: (-self.entries[at].score, self.entries[at].frames))
         top = by_score[: max(1, len(numbers) // 10)]
-        greedy = sum(chance.random() < greed for _ in range(count))
+        greedy = sum(rng.random() < greed for _ in range(count))
         chosen: list[int] = []
         for group, wanted in ((top, greedy), (numbers, count - greedy)):
             weights = [1 / math.sqrt(self.entries[at].chosen + 1) for at in group]
-            chosen += chance.choices(group, weights, k=wanted)
+            chosen += rng.choices(group, weights, k=wanted)
         for at in chosen:
             self.entries[at].chosen += 1
         return chosen

@@ -126,7 +126,7 @@ class Explorer:
         from framewire.core import load
 
         with load(self._native.rom()) as core:
-            core.load_state(self._native.machine())
+            core.load_state(self._native.start_savestate())
             with core.record("solution", note="found by framewire.search"):
                 end = core.frame() + solution.frames
                 # `play` refuses presses without any key. Then `advance` runs all frames.

@@ -35,7 +35,7 @@ class GoExplore:
 
     `step` plays one batch of branches; `run` plays until the goal is reached. With `save` and `load`, a search can be
     continued later, with the same result as without the interruption. If states are lost, for example because a machine
-    failed, the search plays the branches that lead to them again.
+    failed, the search replays the branches that lead to them.
 
     Attributes:
         archive: The best known state of each cell.
@@ -72,7 +72,7 @@ class GoExplore:
                 raise InvalidRequest(f"{name} is {part}; use a number from 0.0 to 1.0", parameter=name)
         self._runner = runner
         self._options: dict[str, Any] = {"batch": batch, "steps": steps, "repeat": repeat, "greed": greed}
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self.archive = Archive(runner.start)
         self.branches = 0
         self.played = 0
@@ -95,12 +95,12 @@ class GoExplore:
         Play the jobs, and pass the numbers and the results to `merge`.
         """
         options = self._options
-        numbers = self.archive.choose(self._chance, options["batch"], options["greed"])
+        numbers = self.archive.choose(self._rng, options["batch"], options["greed"])
         jobs = []
         for number in numbers:
             state = self.archive.entries[number].state
             assert state is not None
-            seed = self._chance.getrandbits(63)
+            seed = self._rng.getrandbits(63)
             jobs.append(Job(state, None, seed, options["steps"], options["repeat"], find=True))
         return numbers, jobs
 
@@ -166,7 +166,7 @@ class GoExplore:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the search to a file. An existing file is replaced when the new one is complete."""
-        version, internal, gauss = self._chance.getstate()
+        version, internal, gauss = self._rng.getstate()
         head = {
             "format": 1,
             "fingerprint": self._runner.fingerprint,
@@ -211,7 +211,7 @@ class GoExplore:
                     )
                 search = cls(runner, **head["options"])
                 version, internal, gauss = head["random"]
-                search._chance.setstate((version, tuple(internal), gauss))
+                search._rng.setstate((version, tuple(internal), gauss))
                 search.branches, search.played = head["branches"], head["played"]
                 reached, score, frames = head["best"]
                 search._best = (reached, -math.inf if score is None else score, frames)

@@ -57,12 +57,12 @@ def restarts(
         progress: Called after each batch.
     """
     check_counts(branches=branches, steps=steps, batch=batch)
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     counter = _Counter(runner, progress)
     best: Rollout | None = None
     while counter.branches < branches and not (best and best.reached):
         count = min(batch, branches - counter.branches)
-        jobs = [Job(runner.start, None, chance.getrandbits(63), steps, repeat) for _ in range(count)]
+        jobs = [Job(runner.start, None, rng.getrandbits(63), steps, repeat) for _ in range(count)]
         for rollout in counter.rollouts(jobs):
             if best is None or rank(rollout) > rank(best):
                 best = rollout
@@ -96,13 +96,13 @@ def beam(
         progress: Called after each round.
     """
     check_counts(width=width, branches=branches, steps=steps, rounds=rounds)
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     counter = _Counter(runner, progress)
     kept: list[tuple[bytes, tuple[int, ...]]] = [(runner.start, ())]
     best: tuple[tuple[bool, float, int], tuple[int, ...]] | None = None
     for _ in range(rounds):
         origins = [each for each in kept for _ in range(branches)]
-        jobs = [Job(state, None, chance.getrandbits(63), steps, repeat, keep=True) for state, _ in origins]
+        jobs = [Job(state, None, rng.getrandbits(63), steps, repeat, keep=True) for state, _ in origins]
         ends: list[tuple[tuple[bool, float, int], bytes | None, tuple[int, ...], str]] = []
         for (_, before), rollout in zip(origins, counter.rollouts(jobs), strict=True):
             actions = before + rollout.actions

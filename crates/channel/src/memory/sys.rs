@@ -82,8 +82,8 @@ pub fn is_locked(file: &File, byte: i64) -> bool {
     result == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
 }
 
-/// The first bytes of a file in memory, shared with every process that maps them. The memory stays usable if another
-/// process truncates the file.
+/// A mapping of the first bytes of a file into memory. All processes that map these bytes share the memory. It stays
+/// usable if another process truncates the file.
 pub struct Mapping {
     start: NonNull<u8>,
     size: usize,

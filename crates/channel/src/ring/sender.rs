@@ -111,7 +111,7 @@ impl<M: Memory> Sender<M> {
         if length <= INLINE_MAX {
             return Some(Place::Slot);
         }
-        // The memory has only 32 bits of the count of read messages.
+        // The shared memory holds only the low 32 bits of the count of read messages.
         let read = self.head.saturating_sub(unread as u64);
         while let Some(&(number, end)) = self.long.front() {
             if number >= read {
@@ -152,7 +152,7 @@ impl<M: Memory> Sender<M> {
         let stamp = self.head + 1;
         // If the two sides send in turn, this side has read everything. After it reports that, the other side can use
         // the mailbox.
-        let reader = reader.filter(|reader| matches!(place, Place::Mailbox) || reader.has_idled());
+        let reader = reader.filter(|reader| matches!(place, Place::Mailbox) || reader.has_unreported_idle());
         let reported = reader.is_some();
         if let Some(reader) = reader {
             reader.store_consumed();

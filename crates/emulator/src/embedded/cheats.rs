@@ -28,7 +28,7 @@ struct Numbered {
 
 impl Cheats {
     /// Removes all cheats if the core has dropped its own list, as it does when another game is loaded.
-    pub fn follow(&mut self, core: &mut Core) {
+    pub fn drop_if_removed(&mut self, core: &mut Core) {
         if !self.all.is_empty() && core.cheats() != self.all.len() {
             core.clear_cheats();
             self.all.clear();

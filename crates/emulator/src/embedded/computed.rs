@@ -52,8 +52,8 @@ fn address_now(core: &mut Core, code: &Code, length: u32, write: bool) -> Result
     let Some(address) = value.and_then(|value| u32::try_from(value).ok()) else {
         let problem = value.map_or_else(|| "has no value".to_owned(), |value| format!("is {value}"));
         return Err(OpError::bad_argument(format!(
-            "address {problem} at the moment: a pointer in it leads to no memory, or it computes no number from 0 to \
-             4294967295"
+            "address {problem} at the moment: a pointer in it leads to no memory, or its value is not a number from 0 \
+             to 4294967295"
         )));
     };
     bounds::check(core, &Access { domain: None, address, length, write })?;
@@ -165,7 +165,7 @@ impl Frozen {
     }
 
     /// Writes all values again. Called after each frame. Removes the values of another game.
-    pub fn keep(&mut self, core: &mut Core) {
+    pub fn write_all(&mut self, core: &mut Core) {
         if self.all.is_empty() {
             return;
         }

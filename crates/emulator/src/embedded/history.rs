@@ -344,7 +344,7 @@ impl Machine {
             core.set_drawing(number + 1 == found.keys.len());
             core.set_keys(*keys);
             core.run_frame();
-            self.frozen.keep(core);
+            self.frozen.write_all(core);
         }
         let draws_next = found.keys.is_empty() && !core.has_scripts();
         if draws_next {

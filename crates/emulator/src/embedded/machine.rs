@@ -53,7 +53,7 @@ pub(super) struct Machine {
     /// frames instead while a watch needs that. The watches of recordings and of most replays need it.
     clock: Clock,
     /// The number of times that an operation tried to load another game, successfully or not.
-    pub games: u32,
+    pub load_attempts: u32,
     /// The number of frames that have run. Unlike the core's frame counter, it is not changed by resets and loaded
     /// states.
     pub ticks: u64,
@@ -97,7 +97,7 @@ impl Machine {
             console: scripting.console(),
             scripting,
             shared,
-            games: 0,
+            load_attempts: 0,
             ticks: 0,
             advanced: 0,
             drawn: true,
@@ -157,7 +157,7 @@ impl Machine {
             self.rumbles = rumbles;
             self.send_event(EventKind::Rumble { on: rumbles });
         }
-        self.frozen.keep(&mut self.core);
+        self.frozen.write_all(&mut self.core);
         let change = self.keypad.advance();
         self.apply(change);
         self.settle_runs();

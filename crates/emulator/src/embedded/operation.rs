@@ -18,9 +18,9 @@ use crate::Discontinuity;
 
 type Result<T = Value> = std::result::Result<T, OpError>;
 
-/// Why no value can be frozen during a recording. The script uses the same text.
-const RECORDED: &str = "a recording is being made, which holds keys and no writes to memory, so its replay would differ; stop \
-                        the recording first";
+/// Why no value can be frozen during a recording or a replay. The script uses the same text.
+const RECORDED: &str =
+    "the game is being recorded or replayed, and recordings do not hold writes to memory; end that first";
 
 impl Machine {
     /// Performs any operation except `run`, which `go_on` handles.
@@ -236,7 +236,7 @@ impl Machine {
             }
 
             Op::Cheats {} => {
-                self.cheats.follow(core);
+                self.cheats.drop_if_removed(core);
                 self.cheats.list()
             }
             Op::AddCheat { name, kind, codes, enabled } => {
@@ -323,7 +323,7 @@ impl Machine {
     /// Refuses to begin a recording or a replay while something is in effect that recordings do not contain, such as a
     /// cheat.
     fn check_recordable(&mut self) -> Result<()> {
-        self.cheats.follow(&mut self.core);
+        self.cheats.drop_if_removed(&mut self.core);
         let problem = if let Some(problem) = self.cheats.recording_problem() {
             problem
         } else if let Some(sensor) = sensors::not_at_rest(&self.core) {
@@ -343,7 +343,7 @@ impl Machine {
     /// Fails if the game is being recorded or replayed. `what` says in the error what cannot be changed, such as
     /// `cheats`.
     fn check_may_change(&mut self, what: &str) -> Result<()> {
-        self.cheats.follow(&mut self.core);
+        self.cheats.drop_if_removed(&mut self.core);
         if self.watches.has_recording_or_replay() {
             let message = format!(
                 "the game is being recorded or replayed, and recordings do not hold {what}; end that first"

@@ -200,7 +200,7 @@ impl Machine {
         let mut waits = None;
         for op in progress.left.by_ref() {
             if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
-                self.games = self.games.wrapping_add(1);
+                self.load_attempts = self.load_attempts.wrapping_add(1);
             }
             let checked = if progress.checked > 0 { Ok(()) } else { bounds::check_op(&self.core, &op) };
             progress.checked = progress.checked.saturating_sub(1);

@@ -169,6 +169,8 @@ impl Machine {
     /// Begins the next step of each run whose step has ended, and continues the batch of each run that is over. Also
     /// removes the runs that no client waits for. Called after each frame.
     pub fn settle_runs(&mut self) {
+        // The batches continue last, because they may run frames, in which other steps end.
+        let mut over = Vec::new();
         let mut index = 0;
         while let Some((run, progress)) = self.runs.active.get_mut(index) {
             let is_abandoned = progress.is_abandoned();
@@ -177,7 +179,6 @@ impl Machine {
                 index += 1;
                 continue;
             }
-            // Take the run out of the list first: continuing its batch may run frames, in which other runs end.
             let (mut run, progress) = self.runs.active.remove(index);
             if let Some(timeline) = run.timeline.take() {
                 self.cancel_keys(timeline);
@@ -186,12 +187,15 @@ impl Machine {
             run.ends.push(StepEnd { why, frames: run.frames, frame: self.core.frame_counter() });
             match self.begin_steps(&mut run) {
                 Ok(false) => {
-                    self.runs.active.insert(index.min(self.runs.active.len()), (run, progress));
+                    self.runs.active.insert(index, (run, progress));
                     index += 1;
                 }
-                Ok(true) => self.run_is_over(progress, Ok(Value::Bytes(run::encode_ends(&run.ends)))),
-                Err(error) => self.run_is_over(progress, Err(error)),
+                Ok(true) => over.push((progress, Ok(Value::Bytes(run::encode_ends(&run.ends))))),
+                Err(error) => over.push((progress, Err(error))),
             }
+        }
+        for (progress, result) in over {
+            self.run_is_over(progress, result);
         }
     }
 }

@@ -89,12 +89,16 @@ impl Worker {
         }
         if self.machine.run.expire(now) {
             self.machine.send_event(EventKind::LockstepOver);
-            self.settle(now);
+            self.apply_run_state(now);
         }
         let decision =
             self.driver.as_mut().map_or(NextFrame::Scheduled, |driver| driver.serve(&mut self.machine));
         if self.driver.is_some() {
-            self.settle(now);
+            self.apply_run_state(now);
+            // A batch of the client may have run frames that ended runs.
+            if !self.machine.answers.is_empty() {
+                self.answer(true, now);
+            }
         }
         let next = match decision {
             // A run that began while the game was stopped makes frames run.
@@ -103,7 +107,7 @@ impl Worker {
             NextFrame::Now => Next::Now,
             NextFrame::NotYet => Next::At(now + REPORT),
         };
-        if self.machine.games != self.identified {
+        if self.machine.load_attempts != self.identified {
             self.identify();
         }
         match next {
@@ -222,12 +226,12 @@ impl Worker {
     /// Updates the report if the batches `changed` something, and then sends the outcomes of the finished batches. So a
     /// client that has the outcome sees the new state.
     fn answer(&mut self, changed: bool, now: Instant) {
-        if self.machine.games != self.identified {
+        if self.machine.load_attempts != self.identified {
             self.identify();
         }
         if changed {
             self.shared.report.lock().frame = self.machine.core.frame_counter();
-            self.settle(now);
+            self.apply_run_state(now);
             if self.run_state.stopped {
                 self.machine.show_picture();
             }
@@ -239,7 +243,7 @@ impl Worker {
 
     /// If pause, lockstep or speed has changed: updates the schedule of frames and the report. Sends an event if frames
     /// have stopped or have started again.
-    fn settle(&mut self, now: Instant) {
+    fn apply_run_state(&mut self, now: Instant) {
         let (run_state, before) = (self.machine.run.run_state(), self.run_state);
         if run_state == before {
             return;
@@ -264,7 +268,7 @@ impl Worker {
 
     /// If another game is loaded: updates the game in the report, and sends an event.
     fn identify(&mut self) {
-        self.identified = self.machine.games;
+        self.identified = self.machine.load_attempts;
         let core = &mut self.machine.core;
         let (title, code, checksum) = (core.title(), core.code(), core.crc32());
         let mut report = self.shared.report.lock();
@@ -278,7 +282,7 @@ impl Worker {
         report.rom_problems = core.rom_problems();
         drop(report);
         let Machine { core, cheats, .. } = &mut *self.machine;
-        cheats.follow(core);
+        cheats.drop_if_removed(core);
         let named = |name: String| if name.is_empty() { None } else { Some(name) };
         let (title, code) = (named(title), named(code));
         self.machine.send_event(EventKind::Game { title, code, checksum: Some(checksum) });

@@ -22,7 +22,7 @@ pub(crate) use line::{Found, NewState};
 use line::{KeysFrom, Line};
 
 /// The default for the memory that an emulator's history may take, in bytes.
-pub const HISTORY: usize = 32 << 20;
+pub const DEFAULT_HISTORY: usize = 32 << 20;
 
 /// The largest number of lines. Each loaded state begins a new line.
 const MAX_LINES: usize = 64;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Embedded, Speed};
-use framewire_emulator::history::HISTORY;
+use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Attached, Emulator, EmulatorError, Run};
 use framewire_protocol::{Batch, Op, Value};
 use tempfile::NamedTempFile;
@@ -40,7 +40,7 @@ pub fn host(port: u16) -> Embedded {
 
 pub fn attach(port: u16, runtime: &Runtime) -> Attached {
     let config = framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() };
-    Attached::start(config, runtime.handle(), HISTORY)
+    Attached::start(config, runtime.handle(), DEFAULT_HISTORY)
 }
 
 pub fn runtime() -> Runtime {

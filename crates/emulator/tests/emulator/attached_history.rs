@@ -1,6 +1,6 @@
 //! Tests of going back in the history of an attached emulator. The real script runs in the Lua of an embedded core.
 
-use framewire_emulator::history::{Beginning, HISTORY, Overview};
+use framewire_emulator::history::{Beginning, DEFAULT_HISTORY, Overview};
 use framewire_emulator::{Attached, Emulator, WatchRequest};
 use framewire_protocol::{KeyStep, Op, Status, timeline};
 
@@ -135,5 +135,7 @@ fn an_attached_emulator_keeps_only_as_many_states_as_its_memory_allows() {
         let overview = overview(&small);
         overview.used <= 80 << 10 && states(&small, 0).first().is_some_and(|first| *first > 200)
     });
-    assert!(attach(port, &runtime).history().is_some_and(|history| history.overview(0).budget == HISTORY));
+    assert!(
+        attach(port, &runtime).history().is_some_and(|history| history.overview(0).budget == DEFAULT_HISTORY)
+    );
 }

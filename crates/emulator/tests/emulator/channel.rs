@@ -9,7 +9,7 @@ use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_emulator::{Emulator, SetSpeed};
 use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Status, Value, timeline};
 
-use super::support::{call, config, number, wait_for};
+use super::support::{call, config, number, one_frame_run, seconds, wait_for};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
 /// The kind of the message with which a client takes over the clock and runs frames.
@@ -125,4 +125,20 @@ fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
     assert_eq!(keys(), 1);
     drop(client);
     wait_for("the key to be up", || keys() == 0);
+}
+
+#[test]
+fn a_run_that_a_batch_of_the_client_ends_is_answered() {
+    let name = format!("framewire-test-run-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    // From now on, frames run only when the client requests them.
+    client.send(&[STEP, 0, 0, 0, 0, 0, 0, 0], PATIENCE).expect("sent");
+    assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+    let run = emulator.submit(Batch::new(vec![one_frame_run()]), seconds(5.0));
+    let frame = number(call(&emulator, Op::CurrentFrame {}));
+    assert!(batch(&mut client, vec![Op::Advance { frames: 1 }]).single().is_ok());
+    let outcome = run.wait().expect("an outcome");
+    assert_eq!(i64::from(outcome.frame), frame + 1);
 }

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
 use framewire_emulator::{Embedded, Emulator, EventKind, Run, SetSpeed};
-use framewire_protocol::{Batch, Op, Status, Value};
+use framewire_protocol::{Batch, Op, Status, Value, run};
 use tokio::sync::broadcast::Receiver;
 
 use super::support::{
-    DEMO, batch, call, config, number, rebuilt, refusal, rom_file, seconds, soon, start, wait_for,
+    DEMO, batch, bytes, call, config, number, one_frame_run, rebuilt, refusal, rom_file, seconds, soon,
+    start, wait_for,
 };
 
 fn frame(emulator: &impl Emulator) -> i64 {
@@ -47,6 +48,19 @@ fn a_batch_runs_at_most_3600_frames() {
     assert!(error.message.contains("1 to 3600 frames, and this one has already run 3600"), "{error}");
     assert_eq!(outcome.frame, 3600);
     call(&emulator, Op::Advance { frames: 1 });
+}
+
+#[test]
+fn a_run_ends_in_its_frame_although_the_batch_of_another_run_continues_with_frames() {
+    // At this speed, both batches arrive before the next frame.
+    let emulator = start(Speed::Times(0.05), false);
+    let run = || one_frame_run();
+    let first = emulator.submit(Batch::new(vec![run(), Op::Advance { frames: 1 }]), seconds(10.0));
+    let second = emulator.submit(Batch::new(vec![run()]), seconds(10.0));
+    let ends = second.wait().expect("an outcome").single().expect("a value");
+    let ends = run::decode_ends(&bytes(ends)).expect("ends");
+    assert_eq!((ends[0].why, ends[0].frames), (run::EndReason::Frames, 1), "{ends:?}");
+    assert_eq!(first.wait().expect("an outcome").results.len(), 2);
 }
 
 #[test]

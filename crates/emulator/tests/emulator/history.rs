@@ -1,7 +1,7 @@
 //! Tests of going back in the history of an embedded core.
 
 use framewire_emulator::embedded::{Config, Embedded, Speed};
-use framewire_emulator::history::{Beginning, HISTORY};
+use framewire_emulator::history::{Beginning, DEFAULT_HISTORY};
 use framewire_emulator::{Emulator, WatchRequest};
 use framewire_expression::Code;
 use framewire_protocol::{KeyStep, Op, Status, timeline};
@@ -207,7 +207,7 @@ fn ten_minutes_fit_into_the_default_memory_and_the_oldest_states_are_dropped_fir
     let history = emulator.history().expect("a history");
     let overview = history.overview(0);
     let line = &overview.lines[0];
-    assert!(line.states.len() > 1190 && overview.used < HISTORY, "{} bytes", overview.used);
+    assert!(line.states.len() > 1190 && overview.used < DEFAULT_HISTORY, "{} bytes", overview.used);
     let pictured = line.states.iter().rfind(|state| state.pictured).expect("pictures").frame;
     let picture = history.thumbnail(1, pictured).expect("a picture");
     assert_eq!((picture.width, picture.height, picture.to_rgb().len()), (80, 53, 80 * 53 * 3));

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
-use framewire_emulator::history::HISTORY;
+use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Emulator, EmulatorError};
+use framewire_protocol::run::{RunStep, RunSteps};
+use framewire_protocol::wire::Wire;
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;
 
@@ -22,7 +24,7 @@ pub const UNUSED: u32 = 0x0203_0000;
 pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(|level, line| eprintln!("{level:?} {line}")) };
-    Config { speed, paused, scripts, history: HISTORY, console, ..Config::new(Rom::Bytes(DEMO)) }
+    Config { speed, paused, scripts, history: DEFAULT_HISTORY, console, ..Config::new(Rom::Bytes(DEMO)) }
 }
 
 /// Starts the demo game in an embedded core.
@@ -68,6 +70,14 @@ pub fn batch(emulator: &impl Emulator, ops: Vec<Op>) -> Outcome {
 
 pub fn call(emulator: &impl Emulator, op: Op) -> Value {
     batch(emulator, vec![op]).single().expect("a value")
+}
+
+/// A run of one step, which takes one frame.
+pub fn one_frame_run() -> Op {
+    let step = RunStep { frames: 1, ..RunStep::default() };
+    let mut steps = Vec::new();
+    RunSteps { stop: vec![], steps: vec![step] }.encode(&mut steps);
+    Op::Run { steps }
 }
 
 pub fn number(value: Value) -> i64 {

@@ -328,7 +328,7 @@ pub(super) fn known_address(node: &Node, column: usize) -> Result<u32, ParseErro
 }
 
 pub(super) fn led_by_pointer(column: usize) -> ParseError {
-    ParseError::new(column, "a pointer leads to this address, and memory has to be known beforehand here")
+    ParseError::new(column, "a pointer leads to this address, which has to be known beforehand here")
 }
 
 /// Refuses memory after the last address.

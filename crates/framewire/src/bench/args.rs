@@ -154,7 +154,7 @@ pub struct RunArgs {
     pub quiet: bool,
 }
 
-/// A list of rates, read as one value.
+/// A list of rates. It has its own type, because clap would treat a `Vec` as an option that can be repeated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rates(Vec<f64>);
 

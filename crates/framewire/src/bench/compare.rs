@@ -76,5 +76,5 @@ fn print(pair: &Pair<'_>) -> io::Result<()> {
             table.row([metric.to_string(), metric.show(before), metric.show(after), change]);
         }
     }
-    output::line(table.finish())
+    output::line(table.markdown())
 }

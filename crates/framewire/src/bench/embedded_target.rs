@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
-use framewire_emulator::history::HISTORY;
+use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Emulator, EmulatorError};
 use framewire_loadtest::probe::Probe;
 use framewire_loadtest::{Call, Check, Client, Failure, Session, Target};
@@ -33,7 +33,7 @@ impl EmbeddedTarget {
             None => Rom::Bytes(crate::choose::DEMO_ROM),
         };
         let speed = if args.speed == 0.0 { Speed::Unlimited } else { Speed::Times(args.speed) };
-        let config = Config { speed, history: HISTORY, ..Config::new(rom) };
+        let config = Config { speed, history: DEFAULT_HISTORY, ..Config::new(rom) };
         let emulator = Embedded::start(config).context("cannot start the embedded core")?;
         Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout, check })
     }

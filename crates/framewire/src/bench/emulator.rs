@@ -13,7 +13,7 @@ use framewire_loadtest::url::Url;
 use framewire_protocol::{Decoder, Frame, Hello, marker};
 
 use super::args::RunArgs;
-use super::target::Measured;
+use super::target::BenchTarget;
 
 /// The path at which Framewire's server returns the emulator's state.
 const STATE: &str = "/v1/emulator";
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// If `--emulator` is not a URL, `auto` or `none`, or if its URL cannot be used or does not return the counter now.
-pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
+pub fn probe(args: &RunArgs, measured: &BenchTarget) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
         "none" => return Ok(None),
         "auto" => match automatic(args, measured) {
@@ -35,14 +35,14 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
         text => {
             let url: Url = text.parse().context("--emulator takes a URL, auto or none")?;
             let target = match measured {
-                Measured::Http(http) => http.with_path(&url)?,
+                BenchTarget::Http(http) => http.with_path(&url)?,
                 _ => HttpTarget::new(&url, &[Request::get(&url.path)], &HttpOptions::default())?,
             };
             let mut probe = JsonProbe::new(&target, &args.counter)?;
             if probe.read().is_none() {
                 bail!(
-                    "{url} gives no JSON with a number {:?}; name it with --counter, or leave it out with --emulator \
-                     none",
+                    "{url} does not return JSON with a number {:?}; name another field with --counter, or use \
+                     --emulator none",
                     args.counter
                 );
             }
@@ -58,15 +58,17 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
 }
 
 /// The probe for the target's own frame counter, if it has one.
-fn automatic(args: &RunArgs, measured: &Measured) -> Option<Box<dyn Probe>> {
+fn automatic(args: &RunArgs, measured: &BenchTarget) -> Option<Box<dyn Probe>> {
     match measured {
-        Measured::Http(http) => Some(Box::new(JsonProbe::new(&http.state(STATE).ok()?, &args.counter).ok()?)),
-        Measured::Script { target, .. } if !target.is_ours() => None,
-        Measured::Script { target, .. } => {
+        BenchTarget::Http(http) => {
+            Some(Box::new(JsonProbe::new(&http.state(STATE).ok()?, &args.counter).ok()?))
+        }
+        BenchTarget::Script { target, .. } if !target.is_ours() => None,
+        BenchTarget::Script { target, .. } => {
             Some(Box::new(ScriptProbe { address: target.address.clone(), connection: None, pings: 0 }))
         }
         #[cfg(feature = "embedded")]
-        Measured::Embedded(target) => Some(Box::new((**target).clone())),
+        BenchTarget::Embedded(target) => Some(Box::new((**target).clone())),
     }
 }
 

@@ -86,7 +86,8 @@ impl Live {
         if let View::Bar(bar) = &self.view {
             bar.set_position(at.min(self.duration).as_millis() as u64);
         }
-        if self.since >= Duration::from_secs(1) || at >= self.duration {
+        let is_last_planned = interval.start < self.duration && at >= self.duration;
+        if self.since >= Duration::from_secs(1) || is_last_planned {
             self.print(at);
         }
     }

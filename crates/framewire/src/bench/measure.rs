@@ -11,12 +11,12 @@ use framewire_loadtest::{Load, Plan, Stop};
 
 use super::live::Live;
 use super::output::Output;
-use super::target::Measured;
+use super::target::BenchTarget;
 
 /// A measurement in progress.
 pub struct Bench {
     /// What is measured.
-    pub measured: Measured,
+    pub measured: BenchTarget,
     /// The counter that is sampled during runs.
     pub probe: Option<Box<dyn Probe>>,
     /// Ends the measurement early.

@@ -28,7 +28,7 @@ use framewire_loadtest::report::{Report, Verdict, markdown};
 
 use measure::Bench;
 use output::Output;
-use target::Measured;
+use target::BenchTarget;
 
 /// The exit code if a signal stopped the measurement.
 const STOPPED: u8 = 130;
@@ -64,7 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     let plans = args.plans()?;
     let search = args.search()?;
-    let measured = Measured::new(args)?;
+    let measured = BenchTarget::new(args)?;
     let plans: Vec<_> = plans.into_iter().map(|plan| measured.fit(plan)).collect::<Result<_, _>>()?;
     let started = SystemTime::now();
     let output = Output::prepare(args, started)?;
@@ -101,7 +101,8 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
 /// The command line for the report, without secrets in headers. It also leaves out the folders of the program and of
 /// absolute paths, which mean nothing on another machine.
 fn command_line() -> Vec<String> {
-    let words = std::env::args().skip(1).map(|word| without_secret(&without_folder(&word)));
+    let words =
+        std::env::args_os().skip(1).map(|word| without_secret(&without_folder(&word.to_string_lossy())));
     std::iter::once("framewire".to_owned()).chain(words).collect()
 }
 
@@ -129,7 +130,7 @@ fn without_secret(word: &str) -> String {
 fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let signal = runtime.block_on(async { crate::process::stop() })?;
+    let signal = runtime.block_on(async { crate::process::stop_signal() })?;
     std::thread::spawn(move || {
         runtime.block_on(async {
             let name = signal.await;
@@ -137,7 +138,7 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
                 "{name}: ending early and reporting what was measured; repeat the signal to end at once"
             ));
             stop.stop();
-            if let Ok(again) = crate::process::stop() {
+            if let Ok(again) = crate::process::stop_signal() {
                 again.await;
             }
             std::process::exit(STOPPED.into());

@@ -23,8 +23,8 @@ const ECHO: &str = "/mgbaendpoint";
 
 type Headers = Vec<(HeaderName, HeaderValue)>;
 
-/// The target of an address, ready to be measured.
-pub enum Measured {
+/// A target, ready to be measured.
+pub enum BenchTarget {
     /// An HTTP server.
     Http(Box<Http>),
     /// A script in an emulator.
@@ -72,9 +72,9 @@ impl Http {
     }
 }
 
-impl Measured {
+impl BenchTarget {
     /// The target that the command line names. It does not connect yet.
-    pub fn new(args: &RunArgs) -> anyhow::Result<Measured> {
+    pub fn new(args: &RunArgs) -> anyhow::Result<BenchTarget> {
         let text = args.target()?;
         if text == "embedded" {
             return embedded(args);
@@ -92,7 +92,8 @@ impl Measured {
                 let strategy = args.strategy.unwrap_or(Strategy::Mux);
                 ensure!(
                     !args.nagle || strategy != Strategy::Mux,
-                    "--nagle does not work on a link, which sends at once; use marker://, or another --strategy than mux"
+                    "--nagle does not work on a link, which sends at once; use marker://, or a --strategy other than \
+                     mux"
                 );
                 script(url, Dialect::Binary, strategy, args)
             }
@@ -100,7 +101,7 @@ impl Measured {
                 let strategy = args.strategy.unwrap_or(Strategy::Pool);
                 ensure!(
                     !args.unframed || strategy != Strategy::Mux,
-                    "--unframed replies do not say which message they belong to; use another --strategy than mux"
+                    "--unframed replies do not say which message they belong to; use a --strategy other than mux"
                 );
                 let dialect = match (args.unframed, args.raw) {
                     (true, _) => Dialect::Unframed,
@@ -118,14 +119,14 @@ impl Measured {
     /// Adapts a plan to the target and its strategy.
     pub fn fit(&self, mut plan: Plan) -> anyhow::Result<Plan> {
         match self {
-            Measured::Http(http) => {
+            BenchTarget::Http(http) => {
                 if http.strategy == Strategy::Single {
                     ensure!(plan.workers == 1, "--strategy single has one connection; leave --workers at 1");
                     plan.connections = 1;
                 }
                 plan.timeout = http.options.reuse.retries.longest(plan.timeout);
             }
-            Measured::Script { target, .. } => {
+            BenchTarget::Script { target, .. } => {
                 ensure!(
                     plan.workers == 1,
                     "several workers cannot share connections to a script; leave --workers at 1 (one is enough for \
@@ -134,7 +135,7 @@ impl Measured {
                 plan.timeout = target.longest(plan.timeout);
             }
             #[cfg(feature = "embedded")]
-            Measured::Embedded(_) => {}
+            BenchTarget::Embedded(_) => {}
         }
         Ok(plan)
     }
@@ -142,7 +143,7 @@ impl Measured {
     /// Checks that the target accepts connections.
     pub fn check(&self) -> anyhow::Result<()> {
         let (url, advice) = match self {
-            Measured::Http(http) => {
+            BenchTarget::Http(http) => {
                 let advice = if http.url.scheme == "https" {
                     "start the server first, correct the address, or name its certificate with --cacert"
                 } else {
@@ -150,12 +151,12 @@ impl Measured {
                 };
                 return http.target.reach(TIMEOUT).with_context(|| unreachable(&http.url, advice));
             }
-            Measured::Script { url, .. } => (
+            BenchTarget::Script { url, .. } => (
                 url,
                 "start mGBA with a ROM and load the script (`framewire script`), or correct the address",
             ),
             #[cfg(feature = "embedded")]
-            Measured::Embedded(_) => return Ok(()),
+            BenchTarget::Embedded(_) => return Ok(()),
         };
         let attempt = || -> io::Result<()> {
             let address = (url.host.as_str(), url.port).to_socket_addrs()?.next();
@@ -174,17 +175,17 @@ impl Measured {
         watch: &mut dyn FnMut(&Interval),
     ) -> io::Result<Outcome> {
         match self {
-            Measured::Http(http) => framewire_loadtest::run(&http.target, plan, probe, stop, watch),
-            Measured::Script { target, .. } => framewire_loadtest::run(target, plan, probe, stop, watch),
+            BenchTarget::Http(http) => framewire_loadtest::run(&http.target, plan, probe, stop, watch),
+            BenchTarget::Script { target, .. } => framewire_loadtest::run(target, plan, probe, stop, watch),
             #[cfg(feature = "embedded")]
-            Measured::Embedded(target) => framewire_loadtest::run(target, plan, probe, stop, watch),
+            BenchTarget::Embedded(target) => framewire_loadtest::run(target, plan, probe, stop, watch),
         }
     }
 
     /// What the report says about the target. `counter` is the unit of the sampled counter, such as `frames`.
     pub fn info(&self, counter: Option<String>) -> TargetInfo {
         match self {
-            Measured::Http(http) => {
+            BenchTarget::Http(http) => {
                 let (check, requests) = match &http.requests[..] {
                     [one] => (one.check.to_string(), vec![one.to_string()]),
                     several => {
@@ -197,7 +198,7 @@ impl Measured {
                 let (url, strategy) = (http.url.to_string(), http.strategy.to_string());
                 TargetInfo { url, strategy, counter, check, requests }
             }
-            Measured::Script { url, target } => TargetInfo {
+            BenchTarget::Script { url, target } => TargetInfo {
                 url: url.to_string(),
                 strategy: target.strategy.to_string(),
                 counter,
@@ -205,7 +206,7 @@ impl Measured {
                 requests: Vec::new(),
             },
             #[cfg(feature = "embedded")]
-            Measured::Embedded(target) => TargetInfo {
+            BenchTarget::Embedded(target) => TargetInfo {
                 url: "embedded".to_owned(),
                 strategy: "in this process".to_owned(),
                 counter,
@@ -220,7 +221,7 @@ fn unreachable(url: &Url, advice: &str) -> String {
     format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)")
 }
 
-fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
+fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
     let strategy = args.strategy.unwrap_or(if args.http2 { Strategy::Mux } else { Strategy::Pool });
     let reuse = match strategy {
         Strategy::PerRequest => Reuse { keep_alive: false, ..Reuse::default() },
@@ -259,7 +260,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
         None => vec![one_request(&url, &headers, args)?],
     };
     let target = Arc::new(HttpTarget::new(&url, &requests, &options)?);
-    Ok(Measured::Http(Box::new(Http { url, strategy, target, requests, options, headers })))
+    Ok(BenchTarget::Http(Box::new(Http { url, strategy, target, requests, options, headers })))
 }
 
 /// The headers of the command line, and a header with the token of `--token-file`.
@@ -287,12 +288,12 @@ fn one_request(url: &Url, headers: &Headers, args: &RunArgs) -> anyhow::Result<R
     let default = if body.is_some() { Method::POST } else { Method::GET };
     let method = args.method.clone().unwrap_or(default);
     let mut request = Request { method, headers: headers.clone(), body, ..Request::get(&path) };
-    if request.has_place() {
+    if request.has_placeholder() {
         request.check = Check::Echo;
     }
     if let Some(check) = &args.check {
         ensure!(
-            *check != Check::Echo || request.has_place(),
+            *check != Check::Echo || request.has_placeholder(),
             "--check echo needs a message to compare with; write {{}} where it goes, in the address or in --body"
         );
         request.check = check.clone();
@@ -300,7 +301,7 @@ fn one_request(url: &Url, headers: &Headers, args: &RunArgs) -> anyhow::Result<R
     Ok(request)
 }
 
-fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> anyhow::Result<Measured> {
+fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> anyhow::Result<BenchTarget> {
     ensure!(url.path == "/", "{url} has a path; give only {}://HOST:PORT", url.scheme);
     // A host that cannot be found is reported now, before the first run.
     url.resolve()?;
@@ -308,11 +309,11 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
     let retries = args.retries.clone();
     let options = Options { timeout: args.timeout, check, retries, nagle: args.nagle, ..Options::default() };
     let target = Arc::new(ScriptTarget::new(url.authority(), strategy, dialect, options));
-    Ok(Measured::Script { url, target })
+    Ok(BenchTarget::Script { url, target })
 }
 
 #[cfg(feature = "embedded")]
-fn embedded(args: &RunArgs) -> anyhow::Result<Measured> {
+fn embedded(args: &RunArgs) -> anyhow::Result<BenchTarget> {
     ensure!(args.strategy.is_none(), "the embedded core has no sockets; leave --strategy out");
     ensure!(!args.nagle, "the embedded core has no sockets; leave --nagle out");
     if let Some(option) = args.http_option() {
@@ -320,10 +321,10 @@ fn embedded(args: &RunArgs) -> anyhow::Result<Measured> {
     }
     let check = args.check.clone().unwrap_or(Check::Echo);
     let target = super::embedded_target::EmbeddedTarget::start(args, check)?;
-    Ok(Measured::Embedded(Arc::new(target)))
+    Ok(BenchTarget::Embedded(Arc::new(target)))
 }
 
 #[cfg(not(feature = "embedded"))]
-fn embedded(_args: &RunArgs) -> anyhow::Result<Measured> {
+fn embedded(_args: &RunArgs) -> anyhow::Result<BenchTarget> {
     bail!("this build has no embedded core; measure http://, link:// or marker://HOST:PORT")
 }

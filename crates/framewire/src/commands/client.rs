@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(5);
 /// The largest reply in bytes: more than the largest savestate or picture.
 const LARGEST: u64 = 64 << 20;
-/// The pauses before each retry of a request. Together, they give a server enough time to restart.
+/// The pause before each retry of a request. Together, the pauses give a server enough time to restart.
 const PAUSES: [Duration; 4] = [
     Duration::from_millis(100),
     Duration::from_millis(400),
@@ -111,7 +111,7 @@ impl Client {
             .tls_config(tls.build())
             .http_status_as_error(false)
             .max_redirects(0)
-            // A proxy cannot reach a server on this machine.
+            // Proxies from the environment are ignored, because a proxy cannot reach a server on this machine.
             .proxy(None)
             .timeout_connect(Some(CONNECT));
         Ok(Client { agent: config.build().into(), address })
@@ -146,12 +146,11 @@ impl Client {
     /// Sends a request that changes something, and sends it again if the connection breaks. The server performs it at
     /// most once.
     pub fn change(&self, method: &str, target: &str, json: &str) -> Result<Reply, Failure> {
-        self.change_once(method, target, json, TIMEOUT, None)
+        self.change_within(method, target, json, TIMEOUT, None)
     }
 
-    /// Like [`Client::change`], with another timeout, and with the idempotency key `key` if there is one, or
-    /// else with a new key.
-    pub fn change_once(
+    /// Like [`Client::change`], with another timeout. `key` is the idempotency key; with `None`, a new one is created.
+    pub fn change_within(
         &self,
         method: &str,
         target: &str,
@@ -294,7 +293,7 @@ impl Client {
         }
     }
 
-    /// Whether the name of the server's host has an address.
+    /// Whether the server's host name can be resolved.
     fn has_address(&self) -> bool {
         let uri = self.address.url.parse::<Uri>().ok();
         let Some(host) = uri.as_ref().and_then(Uri::host) else { return false };

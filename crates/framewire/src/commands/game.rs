@@ -211,7 +211,7 @@ fn advance(client: &Client, frames: u64) -> Result<(), Failure> {
     let mut left = frames;
     while left > 0 {
         let step = left.min(FRAMES);
-        client.change_once("POST", "/v1/advance", &json!({"frames": step}).to_string(), TIMEOUT, None)?;
+        client.change_within("POST", "/v1/advance", &json!({"frames": step}).to_string(), TIMEOUT, None)?;
         left -= step;
     }
     Ok(())

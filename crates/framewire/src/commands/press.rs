@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let target = if args.no_wait { "/v1/input" } else { "/v1/input?wait=true" };
     let body = json!({"sequence": sequence}).to_string();
-    let reply = session.client.change_once("POST", target, &body, TIMEOUT, None)?.json()?;
+    let reply = session.client.change_within("POST", target, &body, TIMEOUT, None)?.json()?;
     show(args, &reply)?;
     if args.no_wait {
         return Ok(());

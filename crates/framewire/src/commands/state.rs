@@ -22,7 +22,7 @@ pub struct Args {
 enum Action {
     /// Save the state of the game to a file on this machine, or to a slot next to the ROM
     ///
-    /// The file is a savestate of mGBA, which mGBA can load too, and a PNG picture of the game.
+    /// The file is a PNG picture of the game, and also a savestate that mGBA can load.
     #[command(after_help = format!("\
 Examples:
   framewire state save boss.png

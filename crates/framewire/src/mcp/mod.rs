@@ -135,7 +135,7 @@ async fn serve_client(backend: Arc<dyn Backend>, options: Options) -> anyhow::Re
     let session = Session::new(backend, options, Arc::new(Mutex::new(())));
     tokio::select! {
         ended = framewire_mcp::serve_stdio(session) => ended.map_err(|error| anyhow!("the client cannot be served: {error}")),
-        signal = process::stop()? => {
+        signal = process::stop_signal()? => {
             info!("{signal}: stopped");
             Ok(())
         }

@@ -112,7 +112,7 @@ impl Route {
         let body = Json::Object(params).to_string();
         let reply = match self.method.as_str() {
             "GET" => client.get_within(&target, TIMEOUT),
-            method => client.change_once(method, &target, &body, TIMEOUT, key),
+            method => client.change_within(method, &target, &body, TIMEOUT, key),
         };
         let reply = reply.map_err(|error| error.to_string())?;
         if reply.body.is_empty() {

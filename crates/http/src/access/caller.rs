@@ -79,8 +79,8 @@ impl Owner {
         self.rights == Rights::Read
     }
 
-    /// Whether this owner may change or end a watch or a search of `other`. Read-only callers may do so with their own.
-    /// They all use the same token, so they are distinguished by their addresses.
+    /// Whether this owner may change or end a watch or a search of `other`. A read-only caller may change and end only
+    /// its own. All read-only callers use the same token, so they are distinguished by their addresses.
     pub(crate) fn may_change(&self, other: &Owner) -> bool {
         self.rights == Rights::Full || self == other
     }

@@ -150,7 +150,7 @@ impl Dispatcher {
         {
             return Err(refuse(failure, &head));
         }
-        activity.introduce(caller.rights == Rights::Full);
+        activity.note_accepted(caller.rights == Rights::Full);
         // A body that is larger than the limit is refused later, where it is read.
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if length <= self.bodies.limit && activity.expect_body(length).is_err() {

@@ -9,8 +9,8 @@ use crate::access::login::escaped;
 
 /// How many levels of nested schemas are described.
 const DEPTH: usize = 4;
-/// If a schema allows more forms than this, they are not described; `/openapi.json` has all of them.
-const FORMS: usize = 6;
+/// If a schema has more alternatives than this, they are not described; `/openapi.json` has all of them.
+const MAX_ALTERNATIVES: usize = 6;
 
 impl<'a> FormWriter<'a> {
     /// Writes the fields of a body.
@@ -66,7 +66,7 @@ impl<'a> FormWriter<'a> {
         }
         for of in ["oneOf", "anyOf", "allOf"] {
             let forms = schema[of].as_array().map_or(&[][..], Vec::as_slice);
-            if forms.len() > FORMS {
+            if forms.len() > MAX_ALTERNATIVES {
                 let _ = writeln!(
                     out,
                     "<p>One of {} forms; see <a href=\"/openapi.json\">/openapi.json</a>.</p>",

@@ -25,9 +25,10 @@ use crate::limits::Limits;
 /// How many requests with a key may be under way at once, in each of the two memories of [`KeyedReplies`].
 const UNDER_WAY: usize = 1024;
 /// Read-only callers have a separate memory. Its limits on keys and bytes are the usual ones divided by this number.
-const READERS: usize = 32;
-/// One reply may use at most the memory divided by this number, so that it displaces few others.
-const PART_OF_ONE: usize = 8;
+const READ_ONLY_DIVISOR: usize = 32;
+/// A reply is kept only if its size is at most the memory for replies divided by this number. So it displaces only
+/// a few others.
+const REPLY_DIVISOR: usize = 8;
 
 /// What identifies a remembered key.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -79,7 +80,7 @@ impl Turn {
         if nothing_done || !response.status().is_success() {
             return response;
         }
-        let most = self.keyed.memory(&self.id).lock().bounds.bytes / PART_OF_ONE;
+        let most = self.keyed.memory(&self.id).lock().bounds.bytes / REPLY_DIVISOR;
         let (response, kept) = KeptReply::of(response, most).await;
         self.ended = true;
         self.keyed.memory(&self.id).lock().keep(&self.id, self.digest, kept, Instant::now());
@@ -107,7 +108,7 @@ impl KeyedReplies {
             };
             Mutex::new(KeyMemory::new(bounds))
         };
-        KeyedReplies { full: memory(1), read: memory(READERS) }
+        KeyedReplies { full: memory(1), read: memory(READ_ONLY_DIVISOR) }
     }
 
     fn memory(&self, id: &KeyId) -> &Mutex<KeyMemory> {

@@ -65,7 +65,8 @@ fn misplaced(head: &RequestHead<'_>, why: &str) -> Failure {
     Failure::bad_request(format!("header Idempotency-Key: {method} {path} {why}; leave the header out"))
 }
 
-/// The key in the header; `None` if there is no such header. It is an error if the key is not [`ACCEPTED`].
+/// The key in the header; `None` if there is no such header. Several headers, or a key that does not fit the
+/// description in [`ACCEPTED`], are an error.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(key) = keys.next() else { return Ok(None) };

@@ -95,9 +95,9 @@ fn subscribe(sender: &watch::Sender<Option<Arc<SharedPicture>>>) -> Newest {
 /// Where an emulator's pictures come from.
 pub(crate) enum PictureSource {
     /// The emulator sends each picture when it is made.
-    Given(Video),
+    Pushed(Video),
     /// The emulator sends pictures only on request.
-    Asked(Box<Screenshots>),
+    Requested(Box<Screenshots>),
 }
 
 impl PictureSource {
@@ -105,16 +105,18 @@ impl PictureSource {
     /// `time_limit`.
     pub(crate) async fn open(served: &Arc<Served>, time_limit: Duration) -> Result<PictureSource, Problem> {
         match served.emulator.video() {
-            Some(video) => Ok(PictureSource::Given(video)),
-            None => Ok(PictureSource::Asked(Box::new(Screenshots::begin(served.clone(), time_limit).await?))),
+            Some(video) => Ok(PictureSource::Pushed(video)),
+            None => {
+                Ok(PictureSource::Requested(Box::new(Screenshots::begin(served.clone(), time_limit).await?)))
+            }
         }
     }
 
     /// The newest picture that this function has not returned yet; `None` when there will be no more.
     pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
         match self {
-            PictureSource::Given(video) => video.next().await,
-            PictureSource::Asked(screenshots) => screenshots.next().await,
+            PictureSource::Pushed(video) => video.next().await,
+            PictureSource::Requested(screenshots) => screenshots.next().await,
         }
     }
 }

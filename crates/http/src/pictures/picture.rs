@@ -15,7 +15,7 @@ pub(crate) struct SharedPicture {
     /// The number of the picture. The pictures of an emulator are numbered in order.
     number: u64,
     encoder: Arc<Mutex<Encoder>>,
-    /// The whole picture as a message: see [`SharedPicture::key`].
+    /// The key picture: see [`SharedPicture::key`].
     key: OnceLock<Bytes>,
     /// The differences from earlier pictures, each with the number of the earlier picture.
     deltas: Mutex<Vec<(u64, Bytes)>>,
@@ -49,7 +49,7 @@ impl SharedPicture {
         Ok(SharedPicture { picture, checked, number, encoder, key, deltas, png, jpeg })
     }
 
-    /// The whole picture as a message.
+    /// The whole picture as a message of the stream of pictures: a *key picture* (docs/video.md).
     pub(crate) fn key(&self) -> Bytes {
         self.key.get_or_init(|| self.encoder.lock().key(self.image(), self.stamp()).into()).clone()
     }

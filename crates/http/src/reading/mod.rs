@@ -26,7 +26,7 @@ pub(crate) fn body<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
     let text = if text.trim_ascii().is_empty() { b"{}" } else { text };
     match unique::read(text).map_err(|error| error.problem("the body"))? {
         body @ Json::Object(_) => read(body, "the body"),
-        other => Err(ReadError::kind(&other, "an object in JSON, such as {}").problem("the body")),
+        other => Err(ReadError::not_accepted(&other, "an object in JSON, such as {}").problem("the body")),
     }
 }
 

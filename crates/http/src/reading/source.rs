@@ -21,7 +21,7 @@ pub(super) enum ValueSource {
 impl ValueSource {
     fn refuse(&self, accepts: impl Into<String>) -> ReadError {
         match self {
-            ValueSource::Json(value) => ReadError::kind(value, accepts),
+            ValueSource::Json(value) => ReadError::not_accepted(value, accepts),
             ValueSource::Text(texts) => match &texts[..] {
                 [] => ReadError::new("is missing", accepts),
                 [text] => ReadError::new(format!("is {text:?}"), accepts),
@@ -257,7 +257,7 @@ pub(super) const ACCEPTED: &str = "; accepted is ";
 /// Why a value cannot be read.
 #[derive(Debug)]
 pub(super) struct ReadError {
-    /// The place of the value, such as `ops[3].address`; empty for the whole.
+    /// The place of the value, such as `ops[3].address`; empty if the error is about all that was read.
     place: String,
     /// What is wrong, worded so that it can follow the place, such as `is missing`.
     problem: String,
@@ -277,7 +277,7 @@ impl ReadError {
     }
 
     /// The value has a wrong type, or is not accepted.
-    pub fn kind(value: &Json, accepts: impl Into<String>) -> ReadError {
+    pub fn not_accepted(value: &Json, accepts: impl Into<String>) -> ReadError {
         match value {
             Json::Array(_) => ReadError::new("is a list", accepts),
             Json::Object(_) => ReadError::new("is an object", accepts),

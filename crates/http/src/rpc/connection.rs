@@ -54,7 +54,8 @@ struct RpcConnection {
     /// Counts the memory of the messages that arrive, and returns the stream after the WebSocket has released it. (The
     /// name is from its other use, for endless replies.)
     outflow: Outflow,
-    /// When the client last sent something, or when a full socket could take more because the client had read.
+    /// When the client last showed that it is there: it sent something, or it read so much that a full socket could
+    /// take more.
     heard: Instant,
 }
 
@@ -171,7 +172,7 @@ async fn in_time(
 }
 
 /// Begins the requests of a message in order. The reply is sent when all of them are done. If too many requests are
-/// under way, returns a reply that refuses them.
+/// already under way, none of the message's requests begins, and the returned reply refuses them all.
 async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Charge>) -> Option<String> {
     let (items, is_array) = match message {
         Message::One(item) => (vec![item], false),

@@ -146,7 +146,7 @@ fn unsubscribe(session: &RpcSession, params: Object) -> Result<UnderWay, RpcErro
         .unsubscribe(subscription)
         .ok_or_else(|| Problem::not_found(format!("this connection has no subscription {subscription}")))?;
     Ok(Box::pin(async move {
-        // The sender is dropped without a message.
+        // This always ends with an error, because the subscription drops its sender without sending anything.
         let _ = over.await;
         Ok(Json::Bool(true).into())
     }))
@@ -291,6 +291,6 @@ fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, R
 }
 
 fn json(value: &impl Serialize) -> Json {
-    // This fails only for maps with keys that are not texts.
+    // This fails only for maps with keys that are not strings.
     serde_json::to_value(value).unwrap_or_default()
 }

@@ -78,8 +78,8 @@ impl RouteMethods {
         self.by_id.get(id)
     }
 
-    /// Begins a request to a route, with its key, if it has one, and the charge for the memory of its message. When
-    /// this returns, the request has been polled once.
+    /// Begins a request to a route. `key` is the request's idempotency key, if it has one. `charge` counts the memory
+    /// of the request's message. When this function returns, the request has been polled once.
     pub(super) async fn begin(
         &self,
         session: &RpcSession,
@@ -195,7 +195,7 @@ fn is_stream(operation: &Operation) -> bool {
     })
 }
 
-/// The texts of a parameter of a query. A list has several.
+/// The values of a query parameter as text: one value, or several if `value` is a list.
 fn texts(name: &str, value: Json) -> Result<Vec<String>, Problem> {
     let items = match value {
         Json::Array(items) => items,

@@ -221,7 +221,8 @@ impl RpcSession {
         if begin.await.is_err() {
             return;
         }
-        // A subscription that begins while the connection ends is not aborted by `end`.
+        // `end` does not abort a subscription that begins while the connection ends. Such a subscription stops here,
+        // because the queue to the client is closed.
         while let Some(event) = tokio::select! {
             event = reader.next() => event,
             () = self.out.closed() => None,

@@ -162,9 +162,9 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// Finds out how much of what was sent over a WebSocket has been read.
 ///
-/// After the messages that it sends together, the server sends a ping. Every WebSocket library answers a ping by
-/// itself, as soon as it has read everything before the ping. So the server learns how much was read, even if there are
-/// buffers in between, and notices a slow reader early.
+/// The server sends a ping after each group of messages that it sends together. Every WebSocket library answers a ping
+/// by itself, as soon as it has read everything before the ping. So the server learns how much was read, even if there
+/// are buffers in between, and notices a slow reader early.
 #[derive(Debug)]
 pub(crate) struct PingWindow {
     /// Number of the next ping.

@@ -45,7 +45,7 @@ pub(crate) struct Activity {
     messages: AtomicBool,
     /// Whether the socket must check whether the client has left. The socket stores the result in the next three
     /// fields.
-    pub(super) look: AtomicBool,
+    pub(super) must_check_client: AtomicBool,
     /// Whether the client was still there at a check during the current request.
     seen: AtomicBool,
     /// Whether the client has left.
@@ -94,7 +94,7 @@ impl Activity {
             birth: Instant::now(),
             endless: AtomicBool::new(false),
             messages: AtomicBool::new(false),
-            look: AtomicBool::new(false),
+            must_check_client: AtomicBool::new(false),
             seen: AtomicBool::new(false),
             left: AtomicBool::new(false),
             left_at: AtomicU64::new(0),
@@ -105,7 +105,7 @@ impl Activity {
     }
 
     /// Notes that a request of the client was accepted. `full` says whether the client may do everything.
-    pub(crate) fn introduce(&self, full: bool) {
+    pub(crate) fn note_accepted(&self, full: bool) {
         self.known.store(true, Relaxed);
         self.account.set_full(full);
     }
@@ -126,8 +126,8 @@ impl Activity {
         self.enter(Phase::Request);
     }
 
-    /// Notes that the reply is ready to be sent. If `unread` is true, a part of the request was not read, and the connection
-    /// ends.
+    /// Notes that the reply is ready to be sent. If `unread` is true, a part of the request was not read, and the
+    /// connection ends.
     pub(crate) fn end_request(&self, unread: bool) {
         drop(self.account.end());
         self.enter(if unread { Phase::Closing } else { Phase::Idle });
@@ -184,8 +184,7 @@ impl Activity {
     }
 
     /// When to end the work for a client that seems to have left. Until then, the work continues, because the client
-    /// may have closed only its sending side. `None` if the client has not left, or has no request in
-    /// progress.
+    /// may have closed only its sending side. `None` if the client has not left, or has no request in progress.
     pub(super) fn stays_until(&self, time_limit: Duration) -> Option<Instant> {
         let busy = self.phase() == Phase::Request || self.endless.load(Relaxed);
         if busy && self.left.load(Relaxed) {
@@ -193,7 +192,7 @@ impl Activity {
             return Some(self.birth + Duration::from_millis(since) + time_limit);
         }
         // The socket reads this flag when the connection flushes, which happens whenever the connection is polled.
-        self.look.store(busy, Relaxed);
+        self.must_check_client.store(busy, Relaxed);
         None
     }
 

@@ -21,7 +21,7 @@ const LOOKED_AT: usize = 64;
 /// Finds the heads of requests among the bytes that arrive on one connection, and checks them.
 #[derive(Debug)]
 pub(crate) struct Framing {
-    place: FramingState,
+    state: FramingState,
     /// The beginning of a line whose end has not arrived.
     line: [u8; LOOKED_AT],
     /// How many bytes of `line` are filled.
@@ -53,24 +53,24 @@ const START: FramingState = FramingState::Head { begun: false, length: None, chu
 
 impl Default for Framing {
     fn default() -> Framing {
-        Framing { place: START, line: [0; LOOKED_AT], known: 0 }
+        Framing { state: START, line: [0; LOOKED_AT], known: 0 }
     }
 }
 
 impl Framing {
     /// Examines the next bytes.
-    pub(crate) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn examine(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
         while !bytes.is_empty() {
-            bytes = match self.place {
+            bytes = match self.state {
                 FramingState::Unknown => return Ok(()),
                 FramingState::Body(left) => {
                     let (left, rest) = skip(left, bytes);
-                    self.place = if left == 0 { START } else { FramingState::Body(left) };
+                    self.state = if left == 0 { START } else { FramingState::Body(left) };
                     rest
                 }
                 FramingState::Chunk(left) => {
                     let (left, rest) = skip(left, bytes);
-                    self.place = if left == 0 { FramingState::ChunkSize } else { FramingState::Chunk(left) };
+                    self.state = if left == 0 { FramingState::ChunkSize } else { FramingState::Chunk(left) };
                     rest
                 }
                 FramingState::Head { .. } | FramingState::ChunkSize | FramingState::Trailer => {
@@ -102,10 +102,10 @@ impl Framing {
     /// Examines a complete line.
     fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        match &mut self.place {
+        match &mut self.state {
             FramingState::Head { .. } => return self.head_line(line),
-            FramingState::ChunkSize => self.place = after_size(line)?,
-            FramingState::Trailer if line.is_empty() => self.place = START,
+            FramingState::ChunkSize => self.state = after_size(line)?,
+            FramingState::Trailer if line.is_empty() => self.state = START,
             FramingState::Trailer
             | FramingState::Body(_)
             | FramingState::Chunk(_)
@@ -115,9 +115,9 @@ impl Framing {
     }
 
     fn head_line(&mut self, line: &[u8]) -> Result<(), Refusal> {
-        let FramingState::Head { begun, length, chunked } = &mut self.place else { return Ok(()) };
+        let FramingState::Head { begun, length, chunked } = &mut self.state else { return Ok(()) };
         if line.is_empty() {
-            self.place = match (*begun, *chunked, *length) {
+            self.state = match (*begun, *chunked, *length) {
                 // Empty lines before a request are ignored.
                 (false, ..) | (true, false, None | Some(0)) => START,
                 (true, false, Some(length)) => FramingState::Body(length),
@@ -146,7 +146,7 @@ impl Framing {
                 Some(Ok(number)) => *length = Some(number),
                 Some(Err(refusal)) => return Err(refusal),
                 // hyper refuses it.
-                None => self.place = FramingState::Unknown,
+                None => self.state = FramingState::Unknown,
             }
         }
         Ok(())
@@ -247,10 +247,10 @@ mod tests {
 
     /// The result of [`Framing`]. It must not depend on the pieces in which the bytes arrive.
     fn found(text: &str) -> Result<(), Refusal> {
-        let whole = Framing::default().pass(text.as_bytes());
+        let whole = Framing::default().examine(text.as_bytes());
         for size in [1, 2, 7, 64] {
             let mut framing = Framing::default();
-            let pieces = text.as_bytes().chunks(size).try_for_each(|piece| framing.pass(piece));
+            let pieces = text.as_bytes().chunks(size).try_for_each(|piece| framing.examine(piece));
             assert_eq!(pieces, whole, "in pieces of {size}: {text:?}");
         }
         whole

@@ -2,8 +2,8 @@
 //! for too long.
 //!
 //! hyper has a time-out for heads, but it also runs while a connection is idle, and needs a timer for each request.
-//! Here, the socket and the service store in [`Activity`] what the connection is doing. At regular times ("ticks"), the
-//! connection's task checks whether this takes too long.
+//! Here, the socket and the service store in [`Activity`] what the connection is doing. At regular intervals, the
+//! connection's task checks whether this takes too long. Each of these checks is a "tick".
 
 use std::io;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ pub(crate) enum Verdict {
     Idle,
     /// The client does not read the reply.
     Stalled,
-    /// The client sends no more, and has waited for the reply for the longest accepted time.
+    /// The client has closed the connection or its sending side, and the time for the reply is over.
     Left,
 }
 
@@ -97,16 +97,16 @@ impl Guarded {
         if self.activity.phase() == Phase::Upgraded {
             return Ok(());
         }
-        self.framing.pass(bytes).map_err(|refusal| self.activity.refuse(refusal, "the framing is refused"))
+        self.framing.examine(bytes).map_err(|refusal| self.activity.refuse(refusal, "the framing is refused"))
     }
 
     /// Checks whether the client has left, if the activity asks for it. A busy connection flushes many times, so the
     /// activity does not ask at each flush, but about once per tick.
     fn check_client(&self) {
-        if self.activity.look.load(Relaxed)
+        if self.activity.must_check_client.load(Relaxed)
             && let Some(stream) = &self.stream
         {
-            self.activity.look.store(false, Relaxed);
+            self.activity.must_check_client.store(false, Relaxed);
             self.activity.note_client_check(stream.has_left());
         }
     }

@@ -22,11 +22,12 @@ use crate::limits::Limits;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Failures count as over after this time without a failure. At the limit of file descriptors, they come and go.
+/// After this time without a failure, the failures are considered to be over. At the limit of file descriptors, some
+/// calls of `accept` fail and others succeed.
 const CALM: Duration = Duration::from_secs(10);
 
-/// The largest number of refused clients to which a reply is being sent. Connections of further ones are closed without
-/// a reply.
+/// The largest number of refused clients to which a reply can be sent at the same time. The connections of further
+/// refused clients are closed without a reply.
 const TURNED_AWAY: usize = 64;
 
 /// Accepts connections and counts them.

@@ -135,8 +135,8 @@ impl ClientStream {
         }
     }
 
-    /// Whether the client will send nothing more: it has closed the connection, or only its own side of it. Bytes that it
-    /// sent before may still be waiting here.
+    /// Whether the client will send nothing more: it has closed the connection, or only its own side of it. Bytes that
+    /// it sent before may still be waiting here.
     pub(crate) fn has_left(&self) -> bool {
         // With `WRITABLE`, the result is available at once, even if there is nothing to read.
         let interest = Interest::READABLE | Interest::WRITABLE;

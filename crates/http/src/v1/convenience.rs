@@ -1,5 +1,5 @@
-//! Operations for convenience, which a batch accepts in addition to those of the emulator's table. Each becomes one or
-//! more operations of the table.
+//! Convenience operations. A batch accepts them in addition to the operations in the table of `crates/protocol`. Each
+//! becomes one or more operations of the table.
 
 use std::sync::Arc;
 
@@ -162,13 +162,13 @@ pub(super) fn number(form: NumberForm, value: &Value) -> Json {
     }
 }
 
-/// Refuses to write a number that the memory map describes as something else, such as fixed point, unless the caller
-/// gives a type.
+/// Refuses to write a value if the memory map gives the number a special format, such as fixed point, and the caller
+/// gives no type.
 pub(super) fn check_plain(given: Option<Type>, target: &Target) -> Result<(), Problem> {
     let (None, Some(kind)) = (given, target.kind.filter(|_| target.format != Format::Plain)) else {
         return Ok(());
     };
-    let problem = "is missing, and this name is bits, BCD or a fraction, which are not encoded for writing";
+    let problem = "is missing, and values cannot be converted to this name's format (bits, BCD, fraction)";
     Err(Problem::parameter("type", problem, format!("{} for the number in memory itself", kind.name())))
 }
 

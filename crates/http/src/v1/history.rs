@@ -126,7 +126,7 @@ impl Candidate {
     /// Whether the file was made while the line was at the file's frame. A paused game can stay at a frame for a long
     /// time, and the history may store the state of that frame at any moment of that time: an embedded core stores it
     /// when the game continues. So the file's time must lie between those of the states before and after the frame.
-    fn is_of(&self, line: &LineOverview) -> bool {
+    fn belongs_to(&self, line: &LineOverview) -> bool {
         let (before, rest) =
             line.states.split_at(line.states.partition_point(|state| state.frame < self.frame));
         let (same, after) = rest.split_at(rest.partition_point(|state| state.frame == self.frame));
@@ -171,9 +171,9 @@ impl Candidates {
     }
 }
 
-/// Takes the candidates that belong to this line out of the list, and returns them as marks. The files stay.
+/// Takes the candidates that belong to this line out of the list, and returns them as marks. Does not remove any files.
 fn take_marks(candidates: &mut Vec<Candidate>, line: &LineOverview) -> Vec<Mark> {
-    let taken = candidates.extract_if(.., |candidate| candidate.is_of(line));
+    let taken = candidates.extract_if(.., |candidate| candidate.belongs_to(line));
     taken.map(|Candidate { name, frame, .. }| Mark { name, frame }).collect()
 }
 

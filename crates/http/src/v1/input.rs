@@ -57,7 +57,7 @@ impl Planned {
         };
         let first = frame.unsigned_abs() + 1 + before.unsigned_abs();
         let last = first + u64::from(timeline.frames()) - 1;
-        Planned { id, first, last, presses: timeline.seen(first) }
+        Planned { id, first, last, presses: timeline.planned_presses(first) }
     }
 }
 

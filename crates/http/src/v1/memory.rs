@@ -10,7 +10,7 @@ use super::batch::perform_one;
 use super::control::AtFrame;
 use super::convenience::{NumberForm, check_plain, number, read_at, read_op, write_op};
 use super::schemas::Number;
-use super::states::next;
+use super::states::next_result;
 use crate::headers::FRAME;
 use crate::reading;
 use crate::reading::fields::{self, Address, Encoding, Target, integer, shown};
@@ -26,7 +26,7 @@ fn target(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Target,
     fields::target(&text.into(), domain, symbols, "address")
 }
 
-/// How a reply contains bytes.
+/// The form of the bytes in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum BytesFormat {
@@ -357,7 +357,7 @@ async fn domains(selected: SelectedEmulator) -> Result<Json<Domains>, Problem> {
     };
     let ops: Vec<Op> = ids.iter().flat_map(ask).collect();
     let mut values = selected.perform(ops).await?.results.into_iter();
-    let mut next = || next(&mut values);
+    let mut next = || next_result(&mut values);
     let mut domains = Vec::with_capacity(ids.len());
     for id in ids {
         let (name, base, size) = (next()?.try_into()?, unsigned(next()?)?, unsigned(next()?)?);

@@ -18,7 +18,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 struct Table {
     /// The operations that the emulator itself performs.
     operations: Vec<Operation>,
-    /// The operations for convenience, which Framewire translates into others.
+    /// The convenience operations, which Framewire translates into other operations.
     conveniences: Vec<Convenience>,
 }
 
@@ -84,7 +84,7 @@ impl From<&'static OpInfo> for Operation {
     }
 }
 
-/// Operations that clients cannot use directly. Some of their names are also names of operations for convenience, which
+/// Operations that clients cannot use directly. Some of their names are also names of convenience operations, which
 /// have other arguments.
 const INTERNAL: [&str; 11] = [
     "watch",

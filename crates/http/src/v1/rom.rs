@@ -37,8 +37,8 @@ struct UploadQuery {
 /// Loads a game that the client sends, and resets the console.
 ///
 /// The body is a ROM of at most 32 MiB. The server keeps it in the folder `uploads` of `--files`, or of its data folder
-/// if it was started without `--files`. Clients on other machines need `--files`, as they do to name files. A stock
-/// mGBA must run on the server's machine.
+/// if it was started without `--files`. Clients on other machines can load games only if the server was started with
+/// `--files`. A stock mGBA must run on the server's machine.
 #[utoipa::path(put, path = "/v1/rom", operation_id = "uploadRom", tag = "control", params(EmulatorParam, UploadQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, description = "The game is running.", body = AtFrame)))]

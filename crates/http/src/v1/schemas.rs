@@ -1,5 +1,5 @@
-//! The OpenAPI schemas of the operations of a batch. Each operation is a component: those in the emulator's table
-//! ([`OPS`]), and those for convenience ([`super::convenience`]).
+//! The OpenAPI schemas of the operations of a batch. Each operation is a component: the operations in the table
+//! ([`OPS`]) and the convenience operations ([`super::convenience`]).
 
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ impl ToSchema for BatchOp {
     }
 }
 
-/// All operations of a batch with their names: those of the table, and those for convenience.
+/// All operations of a batch with their names: those of the table, and the convenience operations.
 fn operations() -> impl Iterator<Item = (&'static str, Object)> {
     public(OPS).map(|info| (info.name, row(info))).chain(conveniences())
 }

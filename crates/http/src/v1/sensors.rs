@@ -9,7 +9,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list, set))
 }
 
-/// The number that stands for a sensor's value of 1 in operations, which count in thousandths.
+/// Operations give the values of sensors in thousandths, so this number stands for the value 1.
 const ONE: f64 = 1000.0;
 
 /// The values of the sensors.

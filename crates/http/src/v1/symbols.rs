@@ -1,6 +1,6 @@
 //! Names for addresses.
 
-use framewire_symbols::{Described, StructureField};
+use framewire_symbols::{MapVariable, StructureField};
 
 use crate::routing::prelude::*;
 
@@ -75,7 +75,7 @@ struct VariableField {
 }
 
 impl Variable {
-    fn new((name, described): (&str, &Described)) -> Variable {
+    fn new((name, variable): (&str, &MapVariable)) -> Variable {
         let field = |field: &StructureField| VariableField {
             name: field.name.clone(),
             offset: field.offset,
@@ -85,13 +85,13 @@ impl Variable {
         };
         Variable {
             name: name.to_owned(),
-            address: described.address,
-            pointer: described.pointer.clone(),
-            kind: described.kind.name.clone(),
-            count: described.kind.count(),
-            size: described.size,
-            doc: described.doc.clone(),
-            fields: described.fields.iter().map(field).collect(),
+            address: variable.address,
+            pointer: variable.pointer.clone(),
+            kind: variable.kind.name.clone(),
+            count: variable.kind.count(),
+            size: variable.size,
+            doc: variable.doc.clone(),
+            fields: variable.fields.iter().map(field).collect(),
         }
     }
 }

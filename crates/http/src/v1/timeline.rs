@@ -45,7 +45,7 @@ pub(crate) struct Input {
     /// Presses in any order, which may overlap.
     #[schema(max_items = 32768)]
     pub(super) presses: Option<Vec<Press>>,
-    /// The keys that are held from each frame on. The last step must release all keys.
+    /// Each step says which keys are held from its frame on. The last step must release all keys.
     #[schema(max_items = 65536)]
     pub(super) steps: Option<Vec<Step>>,
     /// Whether the timeline begins after all timelines that play or wait, instead of with the next frame.
@@ -222,7 +222,7 @@ impl Timeline {
 
     /// The frames in which keys are held, by the frame counter, if the frame `next` is the first to be played. Keys
     /// that go down and up together are listed together.
-    pub(crate) fn seen(&self, next: u64) -> Vec<PlannedPress> {
+    pub(crate) fn planned_presses(&self, next: u64) -> Vec<PlannedPress> {
         let mut down: [Option<u32>; Key::ALL.len()] = Default::default();
         let mut seen: BTreeMap<(u32, u32), Vec<&'static str>> = BTreeMap::new();
         for step in &self.0 {
@@ -284,7 +284,7 @@ mod tests {
             {"at": 8, "keys": ["A"]}]}"#;
         let seen = |keys: &[&'static str], first, last| PlannedPress { keys: keys.to_vec(), first, last };
         let expected = [seen(&["A", "L"], 101, 104), seen(&["B"], 103, 106), seen(&["A"], 109, 109)];
-        assert_eq!(timeline(json).unwrap().seen(101), expected);
+        assert_eq!(timeline(json).unwrap().planned_presses(101), expected);
         assert_eq!(timeline(json).unwrap().frames(), 9);
     }
 

@@ -24,8 +24,8 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Condition {
-    /// A condition on memory, such as `score > 10` or `lives == 0 or frame > 5000`; docs/watches.md describes conditions.
-    /// A number counts as true if it is not 0.
+    /// A condition on memory, such as `score > 10` or `lives == 0 or frame > 5000`; docs/watches.md describes
+    /// conditions. A number counts as true if it is not 0.
     until: String,
     /// The largest number of frames to wait.
     #[serde(default = "default_frames")]
@@ -64,8 +64,8 @@ async fn wait(
     until(&selected, &feeds, request).await.map(Json)
 }
 
-/// Waits for a condition. If the game's symbol files have already been read, the first poll of the returned future sends
-/// the watch to the emulator. So the wait begins before any operation that is sent after that poll.
+/// Waits for a condition. If the game's symbol files have already been read, the first poll of the returned future
+/// sends the watch to the emulator. So the wait begins before any operation that is sent after that poll.
 pub(crate) async fn until(
     selected: &SelectedEmulator,
     feeds: &Feeds,
@@ -94,8 +94,8 @@ fn holds(memory: &WatchedMemory, frame: u32) -> bool {
     memory.number(0, frame).is_some_and(|number| number != 0)
 }
 
-/// Waits until the condition holds, for at most `frames` frames. Returns an error if no frame runs within the time that a
-/// request may take (`--deadline`).
+/// Waits until the condition holds, for at most `frames` frames. Returns an error if no frame runs within the time that
+/// a request may take (`--deadline`).
 async fn wait_until_held(
     selected: &SelectedEmulator,
     watch: &mut Watch,

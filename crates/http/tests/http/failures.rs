@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::Attached;
-use framewire_emulator::history::HISTORY;
+use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_http::{
     App,
     compat::{ROUTES, Verb},
@@ -18,7 +18,7 @@ use super::support::{Reply, Server};
 pub fn attached(address: String, change: impl FnOnce(&mut App)) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let config = Config { address, ..Config::default() };
-    Server::over(folder, move |runtime| Arc::new(Attached::start(config, runtime, HISTORY)), change)
+    Server::over(folder, move |runtime| Arc::new(Attached::start(config, runtime, DEFAULT_HISTORY)), change)
 }
 
 /// The address of a port on which nothing listens.

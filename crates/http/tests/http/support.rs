@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Rom};
-use framewire_emulator::history::HISTORY;
+use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Embedded, Emulator};
 use framewire_http::{App, Emulators, Served};
 use framewire_libmgba::Level;
@@ -224,7 +224,8 @@ pub fn game_boy(folder: &TempDir) -> PathBuf {
 pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(super::console::collect as fn(Level, &str)) };
-    Embedded::start(Config { paused, scripts, history: HISTORY, console, ..Config::new(rom) }).unwrap()
+    Embedded::start(Config { paused, scripts, history: DEFAULT_HISTORY, console, ..Config::new(rom) })
+        .unwrap()
 }
 
 /// The reply to a request.

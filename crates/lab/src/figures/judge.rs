@@ -10,7 +10,7 @@ use super::sample::{Latency, Sample};
 pub enum Metric {
     /// Correct replies, or frames, per second: the median of the runs.
     Rate,
-    /// The median rate, in percent of the alternative's median rate.
+    /// The median rate, as a percentage of the alternative's median rate.
     Share,
     /// Mean latency in ms: the median of the runs.
     Mean,
@@ -18,7 +18,7 @@ pub enum Metric {
     P99,
     /// Largest latency in ms: the worst of the runs.
     Max,
-    /// Correct replies in percent: the worst of the runs.
+    /// The percentage of correct replies: the worst of the runs.
     Success,
     /// Frames per second over the slowest 5 s: the worst of the runs.
     Frames,

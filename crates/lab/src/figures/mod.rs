@@ -40,7 +40,7 @@ pub struct Extent {
     alternative: Duration,
     /// The length of a run on the lines that are measured several times. The line `unlimited` uses half of it.
     short: Duration,
-    /// How many runs such a line has. The line `unlimited` has one run less than twice as many.
+    /// How many runs such a line has. The line `unlimited` has `2 * repeats - 1` runs.
     repeats: usize,
 }
 

@@ -20,7 +20,7 @@ pub fn table(table: &Figures) -> String {
     for figure in &table.figures {
         rows.row(row(figure));
     }
-    format!("{}\n{}", about(&table.about), rows.finish())
+    format!("{}\n{}", about(&table.about), rows.markdown())
 }
 
 fn row(figure: &Figure) -> [String; 7] {

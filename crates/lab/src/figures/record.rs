@@ -83,7 +83,7 @@ fn commit() -> Option<String> {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let head = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // Only these folders affect the result. The pages that are generated from it are not in them.
+    // These folders contain the code that is measured. The pages that are generated from the result are not in them.
     let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "lua", "rom"])?;
     Some(if changed.is_empty() { head } else { head + "+" })
 }

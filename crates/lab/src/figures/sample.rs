@@ -52,13 +52,13 @@ impl Sample {
         Sample { client: client.to_owned(), ..Sample::default() }
     }
 
-    /// The sample of a stampede, in which many clients connect at once, that took `length`.
+    /// The sample of a stampede that took `length`. In a stampede, many clients connect at once.
     pub fn of_stampede(outcomes: &[Result<Duration, &'static str>], length: Duration) -> Sample {
         let mut sample = Sample {
             seconds: length.as_secs_f64(),
             requests: outcomes.len() as u64,
             ..Sample::of(
-                "blocking TCP clients, a thread each, released together; timed from there to the reply",
+                "blocking TCP clients, a thread each, released together; timed from their release to the reply",
             )
         };
         let mut latencies = Latencies::default();

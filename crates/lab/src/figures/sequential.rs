@@ -34,6 +34,8 @@ pub fn run(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
         rate: Some(answered as f64 / seconds),
         latency: Latency::of(&Summary::of(&latencies, 0)),
         frames: meter.stop(),
-        ..Sample::of("a blocking TCP client, a new UUID each, the next after the reply to the last")
+        ..Sample::of(
+            "a blocking TCP client; each message is a new UUID, sent after the reply to the previous one",
+        )
     })
 }

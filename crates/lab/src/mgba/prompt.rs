@@ -1,8 +1,8 @@
 //! Runs Lua code in mGBA by typing at the prompt of its scripting window, and gets the result back.
 //!
 //! The typed line is as short as possible, such as `dofile'3'`. The code is in a file in mGBA's working folder, and the
-//! code's result goes to another file. So long paths and unusual characters cause no problems. A line that was lost can
-//! be typed again, because the file runs the code only once.
+//! code's result goes to another file. This way, long paths and unusual characters cause no problems. A line that was
+//! lost can be typed again, because the file runs the code only once.
 
 use std::fs;
 use std::path::{Path, PathBuf};

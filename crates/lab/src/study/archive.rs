@@ -59,12 +59,12 @@ pub struct StudyInfo {
     /// The shortest time for which a connection is kept idle, in seconds.
     pub idle_seconds: f64,
     /// The first start of the study, and each continuation.
-    pub sessions: Vec<Stretch>,
+    pub sessions: Vec<StudySession>,
 }
 
 /// A period of measuring without interruption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct StudySession {
     /// When it began, in UTC and the format of RFC 3339.
     pub started: String,
     /// The command line.
@@ -136,12 +136,12 @@ pub fn machine_words(machine: &Machine) -> String {
     format!("{processors} x {processor}, kernel {kernel}")
 }
 
-/// The options of a [`Stretch`].
+/// The options of a [`StudySession`].
 #[derive(Debug, Clone)]
-pub struct How {
+pub struct SessionOptions {
     /// The command line.
     pub command: Vec<String>,
-    /// Whether the stretch may be measured on a different machine from the study so far.
+    /// Whether the session may be measured on a different machine from the study so far.
     pub machines: Machines,
     /// How many windows are measured at the same time at low rates.
     pub windows: usize,
@@ -196,7 +196,7 @@ impl Archive {
     ///
     /// # Errors
     /// If the results in this folder were measured in a different way.
-    pub fn begin(&mut self, mut about: StudyInfo, how: How) -> anyhow::Result<StudyInfo> {
+    pub fn begin(&mut self, mut about: StudyInfo, how: SessionOptions) -> anyhow::Result<StudyInfo> {
         let mut machine = None;
         if let Some(known) = self.about()? {
             if let Some(difference) = known.differs(&about, how.machines) {
@@ -213,7 +213,7 @@ impl Archive {
         }
         let started = time(std::time::SystemTime::now());
         let windows = Some(how.windows).filter(|windows| *windows > 1);
-        about.sessions.push(Stretch { started, command: how.command, machine, windows });
+        about.sessions.push(StudySession { started, command: how.command, machine, windows });
         self.keep(ABOUT, &about)?;
         Ok(about)
     }
@@ -222,7 +222,7 @@ impl Archive {
     ///
     /// # Errors
     /// If the other study used another mGBA, or has no idle connection.
-    pub fn take_idle(&mut self, other: &Archive, how: How) -> anyhow::Result<()> {
+    pub fn take_idle(&mut self, other: &Archive, how: SessionOptions) -> anyhow::Result<()> {
         let (Some(mut about), Some(theirs)) = (self.about()?, other.about()?) else {
             bail!("{} and {} must both hold a study", self.folder.display(), other.folder.display());
         };
@@ -245,10 +245,10 @@ impl Archive {
         }
         let machine =
             (machine_words(&about.machine) != machine_words(&theirs.machine)).then_some(theirs.machine);
-        let stretch = |session| Stretch { windows: None, machine: machine.clone(), ..session };
-        about.sessions.extend(theirs.sessions.into_iter().map(stretch));
+        let continued = |session| StudySession { windows: None, machine: machine.clone(), ..session };
+        about.sessions.extend(theirs.sessions.into_iter().map(continued));
         let started = time(std::time::SystemTime::now());
-        about.sessions.push(Stretch { started, command: how.command, ..Stretch::default() });
+        about.sessions.push(StudySession { started, command: how.command, ..StudySession::default() });
         self.keep(ABOUT, &about)
     }
 
@@ -357,8 +357,8 @@ mod tests {
         StudyInfo::new("mgba-qt 0.10.1".to_owned(), &lengths)
     }
 
-    fn how(command: &str) -> How {
-        How { command: vec![command.to_owned()], machines: Machines::One, windows: 1 }
+    fn how(command: &str) -> SessionOptions {
+        SessionOptions { command: vec![command.to_owned()], machines: Machines::One, windows: 1 }
     }
 
     #[test]
@@ -402,7 +402,7 @@ mod tests {
         elsewhere.machine.processor = "another".to_owned();
         let error = archive.begin(elsewhere.clone(), how("second")).unwrap_err().to_string();
         assert!(error.contains("x another") && error.contains("--add-machine"), "{error}");
-        let several = How { machines: Machines::Several, ..how("second") };
+        let several = SessionOptions { machines: Machines::Several, ..how("second") };
         let both = archive.begin(elsewhere, several).unwrap();
         let machines: Vec<_> = both.machines().into_iter().map(|machine| &machine.processor).collect();
         assert_eq!(machines, [&about(5.0).machine.processor, "another"]);

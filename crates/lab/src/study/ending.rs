@@ -144,7 +144,7 @@ fn watch(
     mut ask: impl FnMut() -> Result<(), String>,
 ) -> anyhow::Result<Ending> {
     if let Err(problem) = ask() {
-        bail!("{} has no answer before anything happened: {problem}", ending.client);
+        bail!("{} got no answer before the network failed: {problem}", ending.client);
     }
     let start = Instant::now();
     network.unplug().context("cannot unplug the network")?;

@@ -1,4 +1,7 @@
-//! Does the steps that have no result yet, each in the window that it needs.
+//! Performs the steps that have no result yet, each in the window that it needs.
+//!
+//! A *lane* is a thread that performs the steps of a queue one after another, with at most one window of its own.
+//! Several lanes can run at the same time.
 
 use std::collections::VecDeque;
 use std::sync::{Barrier, Mutex};
@@ -17,7 +20,7 @@ use super::archive::Archive;
 use super::ending;
 use super::plan;
 use super::progress::{Progress, words};
-use super::results::{AllocatedIn, Allocations, Ended, Stampede, System};
+use super::results::{AllocatedIn, Allocations, EndedRun, Stampede, SystemCounters};
 use super::steps::{Change, Kind, Lengths, Run, Search, Step, Target};
 use super::trials;
 use super::window::StudyWindow;
@@ -41,16 +44,17 @@ const SEARCH_RUNS: u32 = 40;
 const UNASKED: Duration = Duration::from_secs(5);
 /// Allocations are counted for this many times the length of a row.
 const ALLOCATION_ROWS: u32 = 3;
-/// The rates at which allocations are counted: the study's rate, and a high rate that shows what a request costs.
+/// The rates at which allocations are counted: the rate at which the study profiled its server, and a high rate that
+/// shows what a request costs.
 const ALLOCATING: [u32; 2] = [10, 400];
 
 /// The rate at which connections are closed before a run of [`Change::AfterClosing`].
 const CLOSING: u32 = 40;
 
-/// Does all of `steps` that have no result yet, until it is stopped.
+/// Performs all of `steps` that have no result yet, until `stop` is set.
 ///
 /// # Errors
-/// If a step failed. The other steps are still done, unless [`FAILURES`] steps fail.
+/// If a step failed. The other steps are still performed, unless [`FAILURES`] steps fail.
 pub fn all(archive: &mut Archive, lengths: Lengths, stop: &Stop, steps: &[Step]) -> anyhow::Result<()> {
     let passes: Vec<_> = (1..=lengths.passes).map(|number| plan::pass(steps, number)).collect();
     let (done, todo): (Vec<_>, Vec<_>) = passes.iter().flatten().partition(|step| archive.is_done(step));
@@ -82,8 +86,8 @@ struct Study<'a> {
 }
 
 impl Study<'_> {
-    /// Does one pass over the plan. First it does the steps that can be measured at the same time, in a new order and
-    /// in new windows. Then it does the other steps one by one. The steps for idle connections come last, at the same
+    /// Performs one pass over the plan: first the steps that can be measured at the same time, in a new order and in
+    /// new windows, and then the other steps one by one. The steps for idle connections come last. They run at the same
     /// time, each in a window of its own.
     fn pass(&self, number: usize, mut steps: Vec<Step>) {
         steps.retain(|step| !locked(&self.archive).is_done(step));
@@ -159,7 +163,7 @@ impl Study<'_> {
     }
 }
 
-/// Steps that one or more lanes must still do.
+/// Steps that one or more lanes must still perform.
 struct Queue(Mutex<VecDeque<Step>>);
 
 impl Queue {
@@ -218,7 +222,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         locked(self.archive).keep(name, result)
     }
 
-    /// Does a step. Returns a description of the result, or `None` if the step was stopped.
+    /// Performs a step. Returns a description of the result, or `None` if the step was stopped.
     fn try_step(&mut self, step: &Step) -> anyhow::Result<Option<String>> {
         let mut tries = 0;
         loop {
@@ -334,8 +338,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         if let Some(how) = self.window.as_mut().and_then(StudyWindow::end) {
             let (requests, correct) = report.rows.first().map_or((0, 0), |row| (row.requests, row.correct));
             let name = ended_name(&step.name);
-            let mut ended: Vec<Ended> = locked(self.archive).result(&name).unwrap_or_default();
-            ended.push(Ended { how: how.clone(), requests, correct });
+            let mut ended: Vec<EndedRun> = locked(self.archive).result(&name).unwrap_or_default();
+            ended.push(EndedRun { how: how.clone(), requests, correct });
             self.keep(&name, &ended)?;
             if !self.last_try {
                 bail!("{how}");
@@ -350,7 +354,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             self.window_mut()?.set_unframed(true)?;
         }
         let mut bench = self.bench(run)?;
-        // `--raw` omits the prefix of marked messages, so it does not apply to messages without end marks.
+        // With `--unframed`, messages have no prefix, and `framewire bench` does not accept `--raw` with it.
         bench.target.retain(|word| !change.is_unframed() || word != "--raw");
         bench.options = change.options().iter().map(|&word| word.to_owned()).collect();
         if change == Change::UnframedMixed {
@@ -396,7 +400,8 @@ impl<'a, 'b> Measure<'a, 'b> {
             self.window_mut()?.set_unframed(false)?;
         }
         let Some(report) = report else { return Ok(None) };
-        let system = System { packets: Some(packets).filter(|_| !self.side_by_side), waiting, garbage };
+        let system =
+            SystemCounters { packets: Some(packets).filter(|_| !self.side_by_side), waiting, garbage };
         self.keep(&system_name(&step.name), &system)?;
         self.keep_report(step, &report)?;
         Ok(Some(report))

@@ -1,14 +1,14 @@
 //! `framewire-lab study`: repeats the load-test study of 2025 on this machine, and measures what has changed since
 //! then.
 //!
-//! That study load-tested several versions of a server for scripts in mGBA. A *row* is one measurement at one load, as
-//! in the tables of the study. All rows are measured several times, in *passes*.
+//! That study load-tested several versions of a server for scripts in mGBA. A *row* is a run of requests at one load,
+//! as in the tables of the study. All rows are measured several times, in *passes*.
 //!
 //! - [`figures`]: the figures that the study published; [`plan`]: everything that is measured now, as a list of
 //!   [`steps`];
 //! - [`trials`]: the steps that each answer one question of the study;
 //! - [`window`]: a stock mGBA with a script, used for many steps; [`counter`]: serves its frame number over HTTP;
-//! - [`measure`]: does the steps that have no result yet; [`progress`]: shows the progress;
+//! - [`measure`]: performs the steps that have no result yet; [`progress`]: shows the progress;
 //! - [`ending`]: the step that ends a script's client; [`allocations`]: the step that counts the server's allocations;
 //! - [`passes`]: combines the passes of a row, and shows their spread; [`rerun`]: measures some rows again;
 //! - [`archive`]: the file of results, with which an interrupted study continues; [`results`]: the results in it that
@@ -41,7 +41,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::programs;
-use archive::{Archive, How, Machines, StudyInfo};
+use archive::{Archive, Machines, SessionOptions, StudyInfo};
 use plan::{GROUPS, IDLE};
 use steps::{Lengths, Step};
 
@@ -151,7 +151,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bail!("--windows is {}; use a number of windows from 1 to {MOST_WINDOWS}", lengths.windows);
     }
     let machines = if args.add_machine { Machines::Several } else { Machines::One };
-    let how = How { command: crate::command_line(), machines, windows: lengths.windows };
+    let how = SessionOptions { command: crate::command_line(), machines, windows: lengths.windows };
     if let Some(other) = &args.take_idle {
         let mut archive = Archive::open(folder)?;
         archive.take_idle(&Archive::open(other)?, how)?;
@@ -178,7 +178,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Measures a tenth of the rows again, and reports whether the results agree with the study.
-fn rerun(args: &Args, lengths: Lengths, how: How, stop: &Stop) -> anyhow::Result<ExitCode> {
+fn rerun(args: &Args, lengths: Lengths, how: SessionOptions, stop: &Stop) -> anyhow::Result<ExitCode> {
     let folder = args.out();
     let mut archive = Archive::open(folder)?;
     stop_on_signals(stop)?;

@@ -165,7 +165,7 @@ pub fn stampede(script: Script, clients: usize) -> String {
     format!("stampede-{}-{clients}", script.name())
 }
 
-/// The name of the step for a way of ending.
+/// The name of the step for a way in which a script's client ends.
 pub fn ending(script: Script, way: Way) -> String {
     format!("ending-{}-{}", script.name(), way.name())
 }

@@ -8,7 +8,7 @@ use framewire_loadtest::row::Row;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::archive::{Archive, How, StudyInfo};
+use super::archive::{Archive, SessionOptions, StudyInfo};
 use super::measure;
 use super::passes::{Spread, is_timed};
 use super::plan;
@@ -35,12 +35,12 @@ pub struct Rerun {
     /// The machine.
     pub machine: Machine,
     /// The rows.
-    pub rows: Vec<Again>,
+    pub rows: Vec<RerunRow>,
 }
 
 /// A row that was measured again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Again {
+pub struct RerunRow {
     /// The name of its step.
     pub name: String,
     /// Its figures in each pass.
@@ -136,7 +136,7 @@ impl Rerun {
     }
 
     /// The figures of a row in the study and in the rerun, in the order of [`FIGURES`].
-    pub fn compared(again: &Again, study: &[Row]) -> Vec<Option<Compared>> {
+    pub fn compared(again: &RerunRow, study: &[Row]) -> Vec<Option<Compared>> {
         let study: Vec<_> = study.iter().map(RowFigures::of).collect();
         let compare = |(_, value, _): &ComparedFigure| {
             let spread = |passes: &[RowFigures]| Spread::of(passes.iter().filter_map(value));
@@ -210,7 +210,7 @@ fn chosen(archive: &Archive, about: &StudyInfo, seed: u64) -> Vec<Step> {
 pub fn run(
     archive: &mut Archive,
     lengths: Lengths,
-    how: How,
+    how: SessionOptions,
     seed: u64,
     stop: &Stop,
 ) -> anyhow::Result<Option<Rerun>> {
@@ -232,7 +232,7 @@ pub fn run(
     if stop.stopped() {
         return Ok(None);
     }
-    let again = |step: Step| Again {
+    let again = |step: Step| RerunRow {
         passes: (1..=PASSES)
             .filter_map(|number| results.report(&plan::pass_name(&step.name, number))?.rows.pop())
             .map(|row| RowFigures::of(&row))
@@ -257,7 +257,7 @@ mod tests {
     }
 
     fn rerun(rows: &[Row]) -> Rerun {
-        let again = Again { name: "a".to_owned(), passes: rows.iter().map(RowFigures::of).collect() };
+        let again = RerunRow { name: "a".to_owned(), passes: rows.iter().map(RowFigures::of).collect() };
         Rerun {
             started: String::new(),
             command: Vec::new(),

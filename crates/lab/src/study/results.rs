@@ -44,7 +44,7 @@ impl Stampede {
 
 /// The system's counters for a run under a changed condition, such as with Lua's garbage collector off.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct System {
+pub struct SystemCounters {
     /// How many TCP segments this machine sent, if nothing else was measured at the same time.
     pub packets: Option<u64>,
     /// How many connections to the script were in the state TIME_WAIT, before and after the run.
@@ -56,7 +56,7 @@ pub struct System {
 
 /// A run during which mGBA ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct EndedRun {
     /// How mGBA ended, with the end of its output.
     pub how: String,
     /// The number of requests of that run.
@@ -98,7 +98,7 @@ pub struct Allocated {
     pub freed: u64,
 }
 
-/// What happened at a script when its client ended or its network failed.
+/// What happened to a script when its client ended or its network failed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// The client that ended or lost its network.

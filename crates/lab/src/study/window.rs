@@ -76,7 +76,7 @@ impl StudyWindow {
         Ok(self.setup.window()?.console().lines().map(str::to_owned).collect())
     }
 
-    /// Switches the messages of the study's script about its connections on or off.
+    /// Turns on or off the messages that the study's script writes about its connections.
     ///
     /// # Errors
     /// If the window does not run the Lua code.

@@ -9,7 +9,7 @@ enum Form {
     /// Game Boy Advance: 8 and 4 digits.
     CodeBreaker,
     /// Game Boy Advance: 8 and 8 digits.
-    Encrypted,
+    GbaGameShark,
     /// An address, a colon and a value.
     Raw,
     /// Game Boy: 8 digits.
@@ -24,7 +24,7 @@ impl Form {
     fn describe(&self) -> &'static str {
         match self {
             Form::CodeBreaker => "XXXXXXXX YYYY (CodeBreaker)",
-            Form::Encrypted => "XXXXXXXX YYYYYYYY (GameShark, Action Replay)",
+            Form::GbaGameShark => "XXXXXXXX YYYYYYYY (GameShark, Action Replay)",
             Form::Raw => "ADDRESS:VALUE",
             Form::GameShark => "01VVLLHH (GameShark)",
             Form::GameGenie => "XXX-XXX or XXX-XXX-XXX (Game Genie)",
@@ -36,7 +36,7 @@ impl Form {
 /// The forms that codes of this kind can have on a console; empty if the console has no codes of this kind.
 fn forms(platform: Platform, kind: CheatKind) -> &'static [Form] {
     match (platform, kind) {
-        (Platform::Gba, CheatKind::Auto) => &[Form::CodeBreaker, Form::Encrypted, Form::Raw],
+        (Platform::Gba, CheatKind::Auto) => &[Form::CodeBreaker, Form::GbaGameShark, Form::Raw],
         (Platform::Gba, CheatKind::CodeBreaker) => &[Form::CodeBreaker],
         (
             Platform::Gba,
@@ -44,7 +44,7 @@ fn forms(platform: Platform, kind: CheatKind) -> &'static [Form] {
             | CheatKind::GameSharkRaw
             | CheatKind::ActionReplay
             | CheatKind::ActionReplayRaw,
-        ) => &[Form::Encrypted],
+        ) => &[Form::GbaGameShark],
         (Platform::Gba, CheatKind::GameGenie) => &[],
         (Platform::Gb, CheatKind::Auto) => {
             &[Form::GameShark, Form::GameGenie, Form::GbCodeBreaker, Form::Raw]
@@ -88,7 +88,7 @@ fn form(platform: Platform, groups: &Groups<'_>) -> Option<Form> {
         (Platform::Gba, true, [8, 2 | 4 | 8]) | (Platform::Gb, true, [4, 2]) => Some(Form::Raw),
         (_, true, _) => None,
         (Platform::Gba, false, [8, 4] | [12]) if !groups.dash => Some(Form::CodeBreaker),
-        (Platform::Gba, false, [8, 8] | [16]) if !groups.dash => Some(Form::Encrypted),
+        (Platform::Gba, false, [8, 8] | [16]) if !groups.dash => Some(Form::GbaGameShark),
         (Platform::Gb, false, [8]) => Some(Form::GameShark),
         (Platform::Gb, false, [3, 3] | [3, 3, 3] | [6] | [9]) => Some(Form::GameGenie),
         (Platform::Gb, false, [6, 2]) => Some(Form::GbCodeBreaker),
@@ -111,14 +111,14 @@ pub(super) fn for_mgba(platform: Platform, kind: CheatKind, text: &str) -> Resul
         let lengths: Vec<String> = groups.digits.iter().map(|group| group.len().to_string()).collect();
         let forms: Vec<_> = accepted.iter().map(Form::describe).collect();
         return Err(format!(
-            "it has {} digits; accepted for {kind} codes of the {platform} is {}",
+            "it has {} digits; {kind} codes of the {platform} have the form {}",
             if lengths.is_empty() { "no".to_owned() } else { lengths.join(" and ") },
             forms.join(", or ")
         ));
     };
     let all = groups.digits.concat();
     Ok(match form {
-        Form::CodeBreaker | Form::Encrypted => format!("{} {}", &all[..8], &all[8..]),
+        Form::CodeBreaker | Form::GbaGameShark => format!("{} {}", &all[..8], &all[8..]),
         Form::Raw if platform == Platform::Gba => {
             check_aligned(&all)?;
             format!("{}:{}", &all[..8], &all[8..])
@@ -178,8 +178,8 @@ mod tests {
         let error = for_mgba(Platform::Gba, CheatKind::GameShark, "82000100 0063").unwrap_err();
         assert_eq!(
             error,
-            "it has 8 and 4 digits; accepted for gameshark codes of the Game Boy Advance is XXXXXXXX YYYYYYYY (GameShark, \
-             Action Replay)"
+            "it has 8 and 4 digits; gameshark codes of the Game Boy Advance have the form XXXXXXXX YYYYYYYY \
+             (GameShark, Action Replay)"
         );
         let error = for_mgba(Platform::Gba, CheatKind::GameGenie, "00A-17B").unwrap_err();
         assert_eq!(error, "there are no game_genie codes for the Game Boy Advance");

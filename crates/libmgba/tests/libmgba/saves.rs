@@ -126,7 +126,7 @@ fn a_scripts_save_is_in_memory_and_has_the_path_of_its_file() {
         let load = format!("print(emu:loadSaveFile('{}', false))", path.display());
         core.run_script_source("test", &load).unwrap();
         assert_eq!(script.take_info(), ["true"]);
-        let found = core.saves().find(|save| save.in_use).and_then(|save| save.found_at).expect("a path");
+        let found = core.saves().find(|save| save.in_use).and_then(|save| save.loaded_from).expect("a path");
         assert_eq!(found, fs::canonicalize(&path).unwrap());
         assert_eq!(descriptors(dir.path()), 0, "the file is closed");
         // If the process had mapped the file, SIGBUS would end it here.

@@ -18,7 +18,7 @@ use crate::target::{Call, Client, Failure, Session, Target};
 
 /// The longest sleep of the pacer, so that the worker soon notices when the run is stopped.
 const NAP: Duration = Duration::from_millis(50);
-/// While the last replies are awaited, the time between two checks for them.
+/// The time between two checks while the worker waits for the last replies.
 const DRAIN: Duration = Duration::from_millis(1);
 /// The longest wait for replies after a run that was cut short.
 const CUT: Duration = Duration::from_secs(1);

@@ -63,7 +63,7 @@ impl SharedConnection {
         call: &mut Call<'_>,
     ) -> Result<u16, Failure> {
         let sender = self.sender(connector, call).await?;
-        // Waits while the server does not accept more requests at the same time.
+        // Waits while as many requests are in flight as the server allows.
         let mut sender = sender.ready().await.map_err(failure)?;
         call.mark_sent(body.len());
         let (response, mut stream) = sender.send_request(request, body.is_empty()).map_err(failure)?;

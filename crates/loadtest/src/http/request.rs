@@ -80,8 +80,9 @@ impl Request {
     }
 
     /// Whether the path or the body has a placeholder for the payload. Headers can have one too, but do not count here.
-    pub fn has_place(&self) -> bool {
-        Template::new(self.path.as_bytes()).has_place() || self.body.as_ref().is_some_and(Template::has_place)
+    pub fn has_placeholder(&self) -> bool {
+        Template::new(self.path.as_bytes()).has_placeholder()
+            || self.body.as_ref().is_some_and(Template::has_placeholder)
     }
 }
 
@@ -178,7 +179,7 @@ impl Entry {
         request.method = self.method.map_or(Ok(default), |text| method(&text))?;
         request.check = match self.check {
             Some(text) => Check::parse(&text, folder)?,
-            None if request.has_place() => Check::Echo,
+            None if request.has_placeholder() => Check::Echo,
             None => Check::Success,
         };
         Ok(request)
@@ -223,7 +224,7 @@ mod tests {
         );
         assert_eq!(two.method, Method::POST);
         assert_eq!(two.headers.len(), 2);
-        assert!(two.has_place() && two.body.as_ref().is_some_and(Template::has_place));
+        assert!(two.has_placeholder() && two.body.as_ref().is_some_and(Template::has_placeholder));
         assert_eq!(two.check.to_string(), "contains=results");
     }
 

@@ -39,7 +39,7 @@ impl Template {
     }
 
     /// Whether there is a placeholder.
-    pub fn has_place(&self) -> bool {
+    pub fn has_placeholder(&self) -> bool {
         !self.rest.is_empty()
     }
 
@@ -77,7 +77,7 @@ mod tests {
             template.fill(b"P", &mut out);
             assert_eq!(out, filled.as_bytes(), "{text}");
             assert_eq!(template.len(1), filled.len());
-            assert_eq!(template.has_place(), filled.contains('P'));
+            assert_eq!(template.has_placeholder(), filled.contains('P'));
         }
     }
 }

@@ -11,7 +11,7 @@ pub fn report(report: &Report) -> String {
     let mut out = format!("{}\n\n{}\n", report.summary(), report.machine.summary());
     for part in tables(report, &rows) {
         // Writing to memory does not fail.
-        let _ = write!(out, "\n{} ({}):\n\n{}", part.heading, part.remark, part.table.finish());
+        let _ = write!(out, "\n{} ({}):\n\n{}", part.heading, part.remark, part.table.markdown());
     }
     let errors = errors(&rows);
     if !errors.is_empty() {

@@ -24,7 +24,7 @@ impl Table {
     }
 
     /// The table in Markdown.
-    pub fn finish(self) -> String {
+    pub fn markdown(self) -> String {
         let names: Vec<_> = self.heads.iter().map(|head| head.trim_start_matches('<')).collect();
         let rules: Vec<_> =
             self.heads.iter().map(|head| if head.starts_with('<') { "---" } else { "---:" }).collect();

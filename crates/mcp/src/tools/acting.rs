@@ -231,6 +231,8 @@ pub(super) async fn watch(session: Arc<Session>, given: Object) -> Result<Reply,
     {
         return Err(ToolError(format!("frames is {frames}; use 1 to {MAX_WATCHED}")));
     }
+    // The first values must not be older than the first frame, so no other tool may run frames in between.
+    let _playing = if frames.is_some() { Some(session.playing.lock().await) } else { None };
     // This call also refuses invalid expressions.
     let (frame, mut before, _) = play::look(&session, &texts, false).await?;
     session.memory.lock().watched.clone_from(&texts);
@@ -238,7 +240,6 @@ pub(super) async fn watch(session: Arc<Session>, given: Object) -> Result<Reply,
         return Ok(json!({"frame": frame, "values": before}).into());
     };
     let (mut frame, mut changes, mut total) = (frame, Vec::new(), 0_usize);
-    let _playing = session.playing.lock().await;
     let mut left = frames;
     while left > 0 {
         let count = left.min(BATCH_FRAMES);

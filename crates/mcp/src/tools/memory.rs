@@ -382,14 +382,14 @@ pub(super) async fn text(session: Arc<Session>, given: Object) -> Result<Reply, 
             if wanted.is_empty() || wanted.len() > MAX_TEXT {
                 return Err(ToolError(format!("find has {} bytes; use 1 to {MAX_TEXT}", wanted.len())));
             }
-            found(&session, &wanted, domain.as_deref()).await
+            find_bytes(&session, &wanted, domain.as_deref()).await
         }
         _ => Err(ToolError("give either address, to read, or find".to_owned())),
     }
 }
 
 /// Finds bytes in a memory domain, or by default in all work RAM.
-async fn found(session: &Session, wanted: &[u8], domain: Option<&str>) -> Result<Reply, ToolError> {
+async fn find_bytes(session: &Session, wanted: &[u8], domain: Option<&str>) -> Result<Reply, ToolError> {
     let reply = session.call("v1.domains", json!({})).await?;
     let all = reply["domains"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_wanted = |id: &str| match domain {

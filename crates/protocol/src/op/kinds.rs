@@ -131,7 +131,7 @@ pub(super) trait Argument: Wire {
     fn size(&self) -> usize;
     /// Its form in a marker message.
     fn to_marker(&self) -> Vec<u8>;
-    /// The argument, if it is a text.
+    /// The argument, if it is text.
     fn text_mut(&mut self) -> Option<&mut String> {
         None
     }

@@ -197,7 +197,7 @@ impl Core {
                 .ok_or_else(|| argument(py, format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
             (None, Some((kind, Format::Plain))) => kind,
             (None, Some((kind, _))) => {
-                let problem = "this name is bits, BCD or a fraction, which are not encoded for writing";
+                let problem = "values cannot be converted to this name's format (bits, BCD, fraction)";
                 return Err(argument(py, format!("{problem}; give the type {} of the number", kind.name())));
             }
             (None, None) => Type::U8,
@@ -463,7 +463,7 @@ impl Core {
         })
     }
 
-    /// Begins a recording. After every `every` frames, it gets hashes of the picture and of the memory.
+    /// Begins a recording. `every` is the number of frames from one hash of the picture and the memory to the next.
     fn start_recording(&self, py: Python<'_>, start: &str, every: u32, note: &str) -> PyResult<()> {
         let Ok(start) = start.parse::<Start>() else {
             return Err(argument(py, format!("start is {start:?}; use \"state\" or \"power-on\"")));

@@ -124,7 +124,7 @@ impl RecordTask {
             console,
             start: options.start,
             frame: first,
-            pictures: if hashes { every } else { 0 },
+            picture_interval: if hashes { every } else { 0 },
             time: framewire_states::time::seconds(SystemTime::now()),
             note: options.note.clone(),
             clock: clock(&state),
@@ -211,7 +211,7 @@ impl RecordTask {
                 outcome = async { memory.as_mut().expect("asked for").await }, if memory.is_some() => {
                     memory = None;
                     // If the emulator did not answer, the recording continues without this hash.
-                    if let Ok(outcome) = outcome && let Next::Over(reason) = self.remember(&outcome)? {
+                    if let Ok(outcome) = outcome && let Next::Over(reason) = self.record_memory(&outcome)? {
                         return Ok(reason);
                     }
                 }
@@ -270,7 +270,7 @@ impl RecordTask {
                 self.writer.picture(hash)?;
             }
             if let Some(hash) = event.memory {
-                self.hashed(hash)?;
+                self.write_memory_hash(hash)?;
             }
         }
         Ok(Next::On)
@@ -307,7 +307,7 @@ impl RecordTask {
     }
 
     /// Writes the hash of the work RAM after the last recorded frame, unless there already is one.
-    fn hashed(&mut self, hash: u32) -> io::Result<()> {
+    fn write_memory_hash(&mut self, hash: u32) -> io::Result<()> {
         if self.hashed.replace(self.writer.frames()) == Some(self.writer.frames()) {
             return Ok(());
         }
@@ -316,7 +316,7 @@ impl RecordTask {
 
     /// Records the frames up to the frame of `outcome`, and writes the hash of the memory in it. The outcome is that of
     /// [`memory::read`].
-    fn remember(&mut self, outcome: &Outcome) -> io::Result<Next> {
+    fn record_memory(&mut self, outcome: &Outcome) -> io::Result<Next> {
         // First record the events that have already arrived.
         while let Some(event) = self.take_reported() {
             let later = event.frame.wrapping_sub(self.first) > outcome.frame.wrapping_sub(self.first);
@@ -344,7 +344,7 @@ impl RecordTask {
         }
         self.writer.keys(self.keys, passed)?;
         if let Ok(hash) = memory::hash(&outcome.results) {
-            self.hashed(hash)?;
+            self.write_memory_hash(hash)?;
         }
         Ok(Next::On)
     }
@@ -361,7 +361,7 @@ impl RecordTask {
     async fn close(&mut self) -> io::Result<String> {
         let stopped = "stopped".to_owned();
         match self.submit(memory::read(self.console)).await {
-            Ok(outcome) => Ok(match self.remember(&outcome)? {
+            Ok(outcome) => Ok(match self.record_memory(&outcome)? {
                 Next::On => stopped,
                 Next::Over(reason) => reason,
             }),

@@ -62,7 +62,7 @@ pub struct Report {
     /// The number of times that memory was compared.
     pub memories: u64,
     /// The number of times that memory differed.
-    pub other_memories: u64,
+    pub differing_memories: u64,
     /// The first difference from the recording.
     pub divergence: Option<Divergence>,
     /// Where the recording is damaged. It was played up to that place.
@@ -170,12 +170,13 @@ pub async fn replay(
 ) -> Result<Report, ReplayError> {
     check_game(emulator, recording).await?;
     let running = emulator.state().run == Run::Running;
-    // An emulator that cannot run single frames refuses to pause. Nothing was changed yet in that case.
+    // If the emulator cannot be paused, such as a stock mGBA, this batch fails at its first operation. Nothing was
+    // changed yet in that case.
     let mut first = vec![Op::Pause {}, Op::CancelKeys { id: 0 }];
     if options.restore {
         first.push(Op::SaveState { flags: ALL });
     }
-    let before = done(emulator, first).await?.results.pop();
+    let before = perform(emulator, first).await?.results.pop();
 
     let mut player = Player::new(emulator, recording, options);
     let played = player.play(progress).await;
@@ -187,7 +188,7 @@ pub async fn replay(
     if running {
         last.push(Op::Resume {});
     }
-    let ended = done(emulator, last).await;
+    let ended = perform(emulator, last).await;
     played?;
     ended?;
     Ok(player.report)
@@ -195,7 +196,7 @@ pub async fn replay(
 
 /// Fails if the emulator runs another game.
 async fn check_game(emulator: &dyn Emulator, recording: &Recording) -> Result<(), ReplayError> {
-    let results = done(emulator, vec![Op::GameTitle {}, Op::Checksum {}]).await?.results;
+    let results = perform(emulator, vec![Op::GameTitle {}, Op::Checksum {}]).await?.results;
     let head = recording.head();
     match &results[..] {
         [Ok(Value::Text(_)), Ok(Value::Int(checksum))] if *checksum as u32 == head.checksum => Ok(()),
@@ -210,7 +211,7 @@ async fn check_game(emulator: &dyn Emulator, recording: &Recording) -> Result<()
 }
 
 /// Performs operations. All of them must succeed.
-async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Result<Outcome, ReplayError> {
+async fn perform(emulator: &dyn Emulator, ops: Vec<Op>) -> Result<Outcome, ReplayError> {
     // Skip the check of addresses, because these operations only use memory that each console has.
     let batch = Batch { unchecked: true, ..Batch::new(ops) };
     let outcome = emulator.submit(batch, Instant::now() + DEADLINE).await?;
@@ -245,7 +246,7 @@ struct Comparison {
 
 impl<'a> Player<'a> {
     fn new(emulator: &'a dyn Emulator, recording: &'a Recording, options: &'a PlayOptions) -> Player<'a> {
-        let every = options.every.unwrap_or(recording.head().pictures);
+        let every = options.every.unwrap_or(recording.head().picture_interval);
         let clock = options.clock == ReplayClock::Recorded;
         let request = WatchRequest {
             every,
@@ -281,7 +282,7 @@ impl<'a> Player<'a> {
         let (start, first) = (Instant::now(), outcome.frame);
         for slice in Slices::new(self.recording.entries(), self.options.speed.is_some(), self.every) {
             let before = self.report.frames;
-            let outcome = done(self.emulator, slice.ops(self.recording.head().console)).await?;
+            let outcome = perform(self.emulator, slice.ops(self.recording.head().console)).await?;
             self.report.frames += slice.frames();
             if outcome.frame != first.wrapping_add(self.report.frames as u32) {
                 return Err(ReplayError::Disturbed(before));
@@ -352,7 +353,7 @@ impl<'a> Player<'a> {
 
     fn memory(&mut self, frame: u64, recorded: u32, played: u32) {
         self.report.memories += 1;
-        self.report.other_memories += u64::from(played != recorded);
+        self.report.differing_memories += u64::from(played != recorded);
         self.compared.push(Comparison { frame, what: Compared::Memory, recorded, played });
     }
 

@@ -13,7 +13,7 @@ const FRAMES: u64 = 240;
 /// The largest number of times that a slice reads the work RAM. Each read makes the reply at most 288 KiB longer.
 const MEMORIES: usize = 16;
 
-/// The largest number of operations in a slice, at most two for each step. A batch can have 4096.
+/// The largest number of operations in a slice. Each step needs at most two. A batch can have 4096 operations.
 const OPS: usize = 2048;
 
 /// Splits the entries of a recording into slices, each for one batch of operations.

@@ -144,7 +144,7 @@ impl Search {
     pub fn candidates(&self, skip: usize) -> impl Iterator<Item = Candidate<'_>> {
         self.now.alive.iter_from(skip).map(|place| {
             let at = self.plan.byte_of(place);
-            let (area, address) = self.plan.place(at);
+            let (area, address) = self.plan.area_at(at);
             Candidate {
                 domain: area.domain.as_deref(),
                 address,

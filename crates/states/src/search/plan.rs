@@ -138,7 +138,7 @@ impl Plan {
 
     /// The area that contains the byte at offset `at`, and the byte's address in that area. The offset is counted as if
     /// all areas followed one another without gaps.
-    pub(super) fn place(&self, mut at: usize) -> (&Area, u32) {
+    pub(super) fn area_at(&self, mut at: usize) -> (&Area, u32) {
         let mut areas = self.areas.iter().peekable();
         while let Some(area) = areas.next() {
             match at.checked_sub(area.length as usize) {

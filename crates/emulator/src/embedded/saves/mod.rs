@@ -238,11 +238,11 @@ impl Saves {
         let known = |id: SaveId| self.saves.iter().any(|tracked| tracked.id == id);
         let new = core.saves().filter(|save| !known(save.id));
         let mut new: Vec<_> =
-            new.map(|save| (save.id, save.found_at.clone(), save.bytes.to_vec(), save.in_use)).collect();
+            new.map(|save| (save.id, save.loaded_from.clone(), save.bytes.to_vec(), save.in_use)).collect();
         new.reverse();
-        for (id, found_at, bytes, in_use) in new {
-            let newer = found_at.as_ref().is_some_and(|path| self.settle(core, path, now));
-            let adopted = self.adopt(id, found_at, bytes);
+        for (id, loaded_from, bytes, in_use) in new {
+            let newer = loaded_from.as_ref().is_some_and(|path| self.settle(core, path, now));
+            let adopted = self.adopt(id, loaded_from, bytes);
             if let Some(Opened { file, bytes, problem }) = adopted
                 && newer
                 && in_use
@@ -282,8 +282,8 @@ impl Saves {
 
     /// Begins to track a save that a script has loaded and libmgba has already read. Opens the save's file and returns
     /// it.
-    fn adopt(&mut self, id: SaveId, found_at: Option<PathBuf>, bytes: Vec<u8>) -> Option<Opened> {
-        let opened = match &found_at {
+    fn adopt(&mut self, id: SaveId, loaded_from: Option<PathBuf>, bytes: Vec<u8>) -> Option<Opened> {
+        let opened = match &loaded_from {
             Some(path) => self.open(path),
             None => Err("a script loaded it from an unknown file; what the game saves is lost".to_owned()),
         };
@@ -293,7 +293,7 @@ impl Saves {
         };
         let file = opened.as_ref().and_then(|opened| opened.file.clone());
         self.release(file.as_ref());
-        self.problems.set_opening(&found_at.unwrap_or_default(), problem);
+        self.problems.set_opening(&loaded_from.unwrap_or_default(), problem);
         self.saves.push(Tracked { id, file, bytes, change: None });
         opened
     }

@@ -76,9 +76,10 @@ impl Connection {
         }
     }
 
-    /// Calls `connect` again to fetch the result of the first call. With a blocking socket, the first call itself
-    /// returns its result. This socket does not block, so Linux would return the result to the next `connect` instead,
-    /// even though the connection is established by then. On other systems, the second call would be an error.
+    /// Calls `connect` a second time, to fetch the result of the first call. This socket does not block, so Linux has
+    /// not returned that result yet, even though the connection is established. Without this call, the `connect` in
+    /// [`exchange_again`](Self::exchange_again) would fetch it and succeed. With a blocking socket, it would fail. On
+    /// other systems, a second `connect` always fails, so this does nothing.
     pub(super) fn settle(&self) -> io::Result<()> {
         if cfg!(target_os = "linux") {
             SockRef::from(&self.stream).connect(&self.peer.into())
@@ -88,7 +89,7 @@ impl Connection {
     }
 
     /// Like [`exchange`](Self::exchange), but may be called again after a failure. Then it tries to connect the same
-    /// socket again, as the strategy `pool-keep-broken` prescribes, although operating systems refuse this.
+    /// socket again, as the strategy `pool-keep-broken` prescribes, even though operating systems refuse this.
     pub(super) async fn exchange_again(&mut self, call: &mut Call<'_>) -> Answer {
         if self.is_broken {
             SockRef::from(&self.stream).connect(&self.peer.into())?;

@@ -1,4 +1,4 @@
-//! The machine itself: registers of the processor, registers for input and output, and the cycle counter.
+//! The machine itself: registers of the processor, I/O registers, and the cycle counter.
 
 mod io;
 
@@ -30,7 +30,7 @@ enum Console {
 }
 
 impl Console {
-    /// Its registers for input and output.
+    /// Its I/O registers.
     fn io(self) -> &'static [IoRegister] {
         match self {
             Console::Advance => GBA,
@@ -84,8 +84,8 @@ async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>, 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RegisterValue {
-    /// A number of 32 bits, signed or unsigned. A narrower register of the processor takes only the low bits. For a
-    /// register for input or output, only numbers from 0 to the largest that fits are accepted.
+    /// A number of 32 bits, signed or unsigned. A narrower register of the processor takes only the low bits. For an
+    /// I/O register, only numbers from 0 to the largest that fits are accepted.
     value: i64,
 }
 
@@ -105,7 +105,7 @@ async fn write_register(
     change(&selected, Op::WriteRegister { register, value: value as i32 }).await
 }
 
-/// Writes a register for input or output by its name.
+/// Writes an I/O register by its name.
 #[utoipa::path(put, path = "/v1/io/{name}", operation_id = "writeIoRegister", tag = "machine",
     params(("name" = String, Path, description = "Its name, as GET /v1/io lists it."), EmulatorParam),
     request_body = RegisterValue, responses((status = 200, description = "The register was written.", body = AtFrame)))]
@@ -144,7 +144,7 @@ struct IoQuery {
     contains: String,
 }
 
-/// Registers for input and output.
+/// I/O registers.
 #[derive(Serialize, ToSchema)]
 struct IoRegisters {
     /// The frame counter at that time.
@@ -155,7 +155,7 @@ struct IoRegisters {
     registers: Vec<IoValue>,
 }
 
-/// A register for input or output.
+/// An I/O register.
 #[derive(Serialize, ToSchema)]
 struct IoValue {
     /// Its usual name.
@@ -184,7 +184,7 @@ impl IoValue {
     }
 }
 
-/// Returns the registers for input and output, decoded, all from the same moment.
+/// Returns the I/O registers, decoded, all from the same moment.
 ///
 /// PUT /v1/io/{name} writes a register.
 #[utoipa::path(get, path = "/v1/io", operation_id = "ioRegisters", tag = "machine", params(EmulatorParam, IoQuery),

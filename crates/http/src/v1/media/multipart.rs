@@ -23,7 +23,7 @@ use crate::transport::streams::StreamKind;
 const BOUNDARY: &str = "--framewire\r\n";
 /// If the picture does not change, it is sent again after this time, because some readers interpret silence as the end.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long to wait between two checks of whether the reader has taken the last part, while there are no new pictures.
+/// While no new picture comes, the server checks at this interval whether the reader has taken the last part.
 const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -130,7 +130,8 @@ impl MjpegStream {
                 },
             }
             if self.outflow.is_blocked() {
-                // This picture would be old when it is read. If there is no newer one by then, it is sent.
+                // The reader has not taken the last part yet, so this picture would be old when it is read. If no newer
+                // one comes before the reader takes that part, this picture is sent.
                 if let Ok(changed) = timeout(STILL, self.newest.changed()).await {
                     changed.ok()?;
                 }

@@ -69,14 +69,14 @@ async fn video(
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         let skipped = meter.pictures_skipped.clone();
         let mut socket = PacedSocket::new(socket, stopping, outflow);
-        let Err(end) = show(&mut socket, newest, rate, &skipped).await;
+        let Err(end) = send_pictures(&mut socket, newest, rate, &skipped).await;
         socket.close(end).await;
         drop(place);
     }))
 }
 
 /// Sends the newest picture when there is a new one, the rate limit allows it, and the viewer can take it.
-async fn show(
+async fn send_pictures(
     socket: &mut PacedSocket,
     mut newest: Newest,
     rate: u32,
@@ -163,13 +163,13 @@ async fn audio(
     })?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         let mut socket = PacedSocket::new(socket, stopping, outflow);
-        let Err(end) = play(&mut socket, audio, format).await;
+        let Err(end) = send_sound(&mut socket, audio, format).await;
         socket.close(end).await;
         drop(place);
     }))
 }
 
-async fn play(
+async fn send_sound(
     socket: &mut PacedSocket,
     mut audio: Audio,
     format: SoundFormat,

@@ -55,7 +55,7 @@ impl RecordingResponse {
             checksum: format!("{:08x}", head.checksum),
             start: head.start.into(),
             frame: head.frame,
-            every: head.pictures,
+            every: head.picture_interval,
             time: head.time.clone(),
             note: head.note.clone(),
             clock: head.clock.clone(),

@@ -1,4 +1,4 @@
-//! Replays recordings on embedded cores. An attached mGBA cannot replay, because it cannot run single frames.
+//! Replays recordings on embedded cores. An attached mGBA cannot replay, because Framewire cannot pause it.
 
 use framewire_recording::replay::{Divergence, PlayOptions, ReplayError, Report};
 use framewire_recording::{Damage, Recording, Recordings, ReplayTask, Replays};
@@ -151,7 +151,7 @@ impl From<&ReplayError> for Problem {
 ///
 /// After the replay, the core has the state and the battery save of the recording, unless `restore` is true. The reply
 /// comes when the replay is over. If `wait` is false, it comes at once, with the status 202. A stock mGBA answers 501,
-/// because it cannot run single frames.
+/// because its scripts cannot pause it.
 #[utoipa::path(post, path = "/v1/recordings/{name}/replay", operation_id = "replayRecording", tag = "recordings",
     params(EmulatorParam, ("name" = String, Path, description = "The recording.")), request_body = ReplayOptions, responses(
     (status = 200, description = "The replay is over. `equal` says whether it matches the recording.", body = ReplayResponse),

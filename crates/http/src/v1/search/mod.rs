@@ -13,7 +13,7 @@ use self::shapes::{
     NewSearch, SearchArea, SearchCandidate, SearchCandidates, SearchList, SearchResponse, SearchTest,
 };
 use super::batch::refused;
-use super::states::next;
+use super::states::next_result;
 use crate::access::caller::Owner;
 use crate::failure::Failure;
 use crate::operations::Operations;
@@ -329,7 +329,7 @@ async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<R
     let mut results = outcome.results.into_iter();
     let mut memory = Vec::new();
     for _ in plan.areas() {
-        memory.extend(Vec::<u8>::try_from(next(&mut results)?)?);
+        memory.extend(Vec::<u8>::try_from(next_result(&mut results)?)?);
     }
     let game = match results.next() {
         Some(Ok(Value::Int(checksum))) => Some(checksum as u32),

@@ -47,8 +47,8 @@ pub(super) struct SearchArea {
 #[schema(as = SearchTest)]
 pub(super) struct SearchTest {
     /// To compare with `value`: equal, not_equal, greater, less, at_least, at_most. To compare with the number that was
-    /// there when memory was last read: changed, unchanged, increased, decreased; increased_by and decreased_by mean
-    /// exactly by `value`.
+    /// there when memory was last read: changed, unchanged, increased, decreased, and also increased_by and
+    /// decreased_by, for which the difference must be exactly `value`.
     pub(super) is: String,
     /// The number to compare with, or the exact difference.
     pub(super) value: Option<i64>,

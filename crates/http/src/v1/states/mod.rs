@@ -110,7 +110,8 @@ async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> 
         ops.push(Op::SaveState { flags: 0 });
     }
     let mut results = selected.perform(ops).await?.results.into_iter();
-    let (checksum, title): (i64, String) = (next(&mut results)?.try_into()?, next(&mut results)?.try_into()?);
+    let (checksum, title): (i64, String) =
+        (next_result(&mut results)?.try_into()?, next_result(&mut results)?.try_into()?);
     let same_game = checksum as u32 == state.checksum();
     let data = match results.next() {
         _ if same_game => bytes,
@@ -142,6 +143,8 @@ async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> 
 }
 
 /// The next result of a batch. A missing result is an error.
-pub(super) fn next(results: &mut impl Iterator<Item = Result<Value, OpError>>) -> Result<Value, OpError> {
+pub(super) fn next_result(
+    results: &mut impl Iterator<Item = Result<Value, OpError>>,
+) -> Result<Value, OpError> {
     results.next().unwrap_or_else(|| Err(OpError::failed("the reply does not hold all results")))
 }

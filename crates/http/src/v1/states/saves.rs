@@ -4,7 +4,7 @@ use axum::body::Body;
 use framewire_protocol::Op;
 use framewire_states::State as Savestate;
 
-use super::next;
+use super::next_result;
 use crate::headers::FRAME;
 use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
@@ -63,8 +63,8 @@ async fn load_battery_save(
     let outcome = selected.perform(batch).await?;
     let frame = outcome.frame;
     let mut results = outcome.results.into_iter();
-    let loaded = bool::try_from(next(&mut results).map_err(not_taken)?)?;
-    next(&mut results)?;
+    let loaded = bool::try_from(next_result(&mut results).map_err(not_taken)?)?;
+    next_result(&mut results)?;
     if loaded {
         return Ok(Json(AtFrame { frame }));
     }

@@ -6,7 +6,7 @@ use axum::http::header::LOCATION;
 use framewire_protocol::Op;
 use framewire_states::{About, Listed, Name, Snapshot, Snapshots, time};
 
-use super::{LoadOptions, load, next};
+use super::{LoadOptions, load, next_result};
 use crate::operations::Operations;
 use crate::routing::prelude::*;
 use crate::storage::{blocking, checked_note, unwritten};
@@ -144,7 +144,7 @@ async fn save(
     let _share = selected.share(&ops[3])?;
     let outcome = selected.perform(ops).await?;
     let mut results = outcome.results.into_iter();
-    let mut value = || next(&mut results);
+    let mut value = || next_result(&mut results);
     let (title, code) = (value()?.try_into()?, value()?.try_into()?);
     let (checksum, state): (i64, Vec<u8>) = (value()?.try_into()?, value()?.try_into()?);
     let time = time::seconds(now);

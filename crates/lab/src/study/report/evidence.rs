@@ -14,7 +14,7 @@ use crate::study::measure::{ended_name, system_name};
 use crate::study::passes::combined;
 use crate::study::plan;
 use crate::study::rerun::Rerun;
-use crate::study::results::{Allocations, Ended, Ending, Idle, Stampede, System};
+use crate::study::results::{Allocations, EndedRun, Ending, Idle, Stampede, SystemCounters};
 use crate::study::steps::{Kind, Run, Search, Step};
 use crate::study::trials;
 
@@ -122,7 +122,7 @@ impl Evidence {
         self.archive.result(&plan::stampede(script, clients))
     }
 
-    /// The result of a way of ending, by the name of its step.
+    /// What happened when a script's client ended in one way, by the name of the step.
     pub fn ending(&self, name: &str) -> Option<Ending> {
         self.archive.result(name)
     }
@@ -133,7 +133,7 @@ impl Evidence {
     }
 
     /// The runs during which mGBA ended, with the names of their lines in the archive.
-    pub fn ended(&self) -> Vec<(String, Vec<Ended>)> {
+    pub fn ended(&self) -> Vec<(String, Vec<EndedRun>)> {
         let steps = (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number));
         let names = steps.map(|step| ended_name(&step.name));
         names.filter_map(|name| self.archive.result(&name).map(|ended| (name, ended))).collect()
@@ -143,12 +143,12 @@ impl Evidence {
     ///
     /// The number of packets is the sum over all passes. The numbers of connections in TIME_WAIT are those of the pass
     /// that began with the most. The garbage is that of the first pass, the only one that counts it.
-    pub fn system(&self, name: &str) -> Option<System> {
+    pub fn system(&self, name: &str) -> Option<SystemCounters> {
         let names = (1..=self.about.passes).map(|number| system_name(&plan::pass_name(name, number)));
-        let passes: Vec<System> = names.filter_map(|name| self.archive.result(&name)).collect();
+        let passes: Vec<SystemCounters> = names.filter_map(|name| self.archive.result(&name)).collect();
         let packets = passes.iter().map(|system| system.packets).sum();
         let waiting = passes.iter().map(|system| system.waiting).max()?;
-        Some(System { packets, waiting, ..passes.into_iter().next()? })
+        Some(SystemCounters { packets, waiting, ..passes.into_iter().next()? })
     }
 
     /// The report of a search for a limit: the limit that it found, and its runs.

@@ -19,7 +19,7 @@ use crate::study::steps::{Run, Step, Target};
 /// A row reaches its requested rate if it achieves at least this share of it.
 const REACHED: f64 = 0.99;
 
-/// A kind of rows: its name, and a function that says whether a row belongs to it.
+/// A kind of row: its name, and a function that says whether a row belongs to it.
 type RowKind = (&'static str, fn(&Step, &Run) -> bool);
 
 /// The kinds of rows whose limits are reported.
@@ -47,8 +47,8 @@ struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    fn of(evidence: &'a Evidence, passes: fn(&Step, &Run) -> bool) -> Limits<'a> {
-        let rows = evidence.runs().filter(|(step, run, _)| passes(step, run) && run.bytes.is_none());
+    fn of(evidence: &'a Evidence, includes: fn(&Step, &Run) -> bool) -> Limits<'a> {
+        let rows = evidence.runs().filter(|(step, run, _)| includes(step, run) && run.bytes.is_none());
         let mut rows: Vec<_> = rows.filter_map(|(step, _, row)| Some((row.asked?, step, row))).collect();
         rows.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut limits = Limits { best: None, missed: None, above: Vec::new() };
@@ -71,7 +71,7 @@ impl<'a> Limits<'a> {
         let Some(missed) = self.missed else { return "none".to_owned() };
         let above: Vec<_> = self.above.iter().map(|asked| rate(*asked)).collect();
         match &above[..] {
-            [] => format!("none, already {}/s missed", rate(missed)),
+            [] => format!("none; {}/s already missed", rate(missed)),
             rates => format!("none, as {}/s missed; {}/s went well", rate(missed), rates.join(", ")),
         }
     }
@@ -79,14 +79,15 @@ impl<'a> Limits<'a> {
 
 /// The best rates of all kinds of rows, as one sentence.
 pub fn best_line(evidence: &Evidence) -> Option<String> {
-    let words = KINDS.iter().filter(|(_, passes)| is_measured(evidence, *passes)).map(|(name, passes)| {
-        let limits = Limits::of(evidence, *passes);
-        let asked = limits.best.and_then(|(_, row)| row.asked);
-        match asked {
-            Some(asked) => format!("{}/s with {name}", rate(asked)),
-            None => format!("for {name} {}", limits.none()),
-        }
-    });
+    let words =
+        KINDS.iter().filter(|(_, includes)| is_measured(evidence, *includes)).map(|(name, includes)| {
+            let limits = Limits::of(evidence, *includes);
+            let asked = limits.best.and_then(|(_, row)| row.asked);
+            match asked {
+                Some(asked) => format!("{}/s with {name}", rate(asked)),
+                None => format!("for {name} {}", limits.none()),
+            }
+        });
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| {
         format!(
@@ -97,8 +98,8 @@ pub fn best_line(evidence: &Evidence) -> Option<String> {
     })
 }
 
-fn is_measured(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> bool {
-    evidence.runs().any(|(step, run, _)| passes(step, run))
+fn is_measured(evidence: &Evidence, includes: fn(&Step, &Run) -> bool) -> bool {
+    evidence.runs().any(|(step, run, _)| includes(step, run))
 }
 
 /// The answer to the question of where the limit lies.
@@ -132,8 +133,8 @@ pub fn answer(evidence: &Evidence) -> String {
         "tester late, p99",
         "<the next rate",
     ]);
-    for (name, passes) in KINDS {
-        let limits = Limits::of(evidence, passes);
+    for (name, includes) in KINDS {
+        let limits = Limits::of(evidence, includes);
         let cells = match limits.best {
             Some((step, row)) => vec![
                 evidence.source(&step.name, &step.name),
@@ -146,12 +147,12 @@ pub fn answer(evidence: &Evidence) -> String {
                 format!("{} ms", millis(row.late.p99)),
                 if limits.missed.is_none() { "not measured" } else { "missed" }.to_owned(),
             ],
-            None if is_measured(evidence, passes) => vec![limits.none()],
+            None if is_measured(evidence, includes) => vec![limits.none()],
             None => vec![MISSING.to_owned()],
         };
         table.row([name.to_owned()].into_iter().chain(cells));
     }
-    out += &table.finish();
+    out += &table.markdown();
     out += &trials::limits(evidence);
     let closed: Vec<_> = evidence
         .runs()

@@ -169,7 +169,7 @@ pub fn goal(evidence: &Evidence) -> String {
             if meets(row) { "met" } else { "missed" }.to_owned(),
         ]);
     }
-    out += &table.finish();
+    out += &table.markdown();
     out += &pictures::embed(evidence, pictures::GOAL);
     out
 }

@@ -1,6 +1,6 @@
 //! Sections about measurements that the study did not have: many messages in flight, the HTTP bridge, the embedded
-//! core. Also the sections about clients that connect at once, rows that were measured again, ways of ending, and an
-//! idle connection.
+//! core. Also the sections about clients that connect at once, rows that were measured again, the ways in which a
+//! script's client ends, and an idle connection.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ pub fn rates(evidence: &Evidence) -> String {
     ] {
         lines(evidence, &mut table, name(script), group, rows);
     }
-    out += &table.finish();
+    out += &table.markdown();
     out += &notes(evidence, |name| name.starts_with("mux-"));
 
     out += "\n### HTTP\n\n\
@@ -41,7 +41,7 @@ pub fn rates(evidence: &Evidence) -> String {
             script. The clients' connections stay open. This is the same path as in the study's load tests.\n\n";
     let mut table = Table::new(&heads);
     lines(evidence, &mut table, "Framewire, HTTP", "bridge", plan::BRIDGE);
-    out += &table.finish();
+    out += &table.markdown();
     out += &notes(evidence, |name| name.starts_with("bridge-"));
 
     out += "\n### The core in the tester's own process\n\n\
@@ -49,7 +49,7 @@ pub fn rates(evidence: &Evidence) -> String {
             frames/s are those of the embedded core.\n\n";
     let mut table = Table::new(&heads);
     lines(evidence, &mut table, "embedded", "embedded", plan::EMBEDDED);
-    out += &table.finish();
+    out += &table.markdown();
     out += &notes(evidence, |name| name.starts_with("embedded-"));
     out += &pictures::embed(evidence, pictures::RATES);
     out
@@ -84,7 +84,7 @@ pub fn stampedes(evidence: &Evidence) -> String {
             table.row([clients.to_string(), name].into_iter().chain(cells));
         }
     }
-    out += &table.finish();
+    out += &table.markdown();
     out += &pictures::embed(evidence, pictures::STAMPEDE);
     out
 }
@@ -145,13 +145,13 @@ pub fn rerun(evidence: &Evidence) -> String {
         cells.push(if apart.is_empty() { "yes".to_owned() } else { format!("no: {}", apart.join(", ")) });
         table.row(cells);
     }
-    out += &table.finish();
+    out += &table.markdown();
     let verdict = rerun.verdict(|name| evidence.passes(name));
     let _ = writeln!(out, "\n{}", verdict.words());
     out
 }
 
-/// The section about ways of ending, and about what the script writes then.
+/// The section about the ways in which a script's client ends, and about what the script writes then.
 pub fn endings(evidence: &Evidence) -> String {
     let mut out = "## Ways of ending\n\n\
          Version 2 of the study asked what a script notices when the program that is connected to it ends. Here, this \
@@ -195,7 +195,7 @@ pub fn endings(evidence: &Evidence) -> String {
             table.row(cells);
         }
     }
-    out += &table.finish();
+    out += &table.markdown();
     for script in Script::BOTH {
         let endings = Way::ALL.into_iter().filter_map(|way| ending(evidence, script, way).0);
         let quiet: Vec<_> = endings.map(|ending| ending.quiet()).collect();
@@ -244,7 +244,7 @@ pub fn endings(evidence: &Evidence) -> String {
             let _ = writeln!(errors, "- {name}: {error}");
         }
     }
-    out += &table.finish();
+    out += &table.markdown();
     if !errors.is_empty() {
         let _ = write!(out, "\nThe text of that first error:\n\n{errors}");
     }
@@ -322,7 +322,7 @@ pub fn idle(evidence: &Evidence) -> String {
         }
         table.row(cells);
     }
-    out += &table.finish();
+    out += &table.markdown();
     out
 }
 

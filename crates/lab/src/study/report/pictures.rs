@@ -43,7 +43,7 @@ const LEAST: f64 = 0.01;
 type Value = fn(&Row) -> f64;
 /// A function that says whether a row belongs to a line of the plot, given the group of the row's step and the row's
 /// target.
-type Passes = fn(&str, Target) -> bool;
+type RowFilter = fn(&str, Target) -> bool;
 
 /// Writes all pictures that have something to show, and removes the others.
 ///
@@ -67,7 +67,7 @@ pub fn write(evidence: &Evidence, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A picture as Markdown, or an empty text if there is nothing to show.
+/// A picture as Markdown, or an empty string if there is nothing to show.
 pub fn embed(evidence: &Evidence, name: &str) -> String {
     let plot = plot(evidence, name);
     plot.map_or(String::new(), |plot| format!("\n![{}]({}/{name}.svg)\n", plot.title, evidence.link))
@@ -78,10 +78,10 @@ fn plot(evidence: &Evidence, name: &str) -> Option<Plot> {
         STAMPEDE => stampede(evidence),
         RATES => rates(evidence),
         GOAL => goal(evidence),
-        _ if let Some((_, strategy)) = FAILURES.iter().find(|failures| failures.0 == name) => {
-            failures(evidence, *strategy)?
-        }
-        _ => version(evidence, VERSIONS.iter().find(|version| version.name == name)?),
+        _ => match FAILURES.iter().find(|failures| failures.0 == name) {
+            Some((_, strategy)) => failures(evidence, *strategy)?,
+            None => version(evidence, VERSIONS.iter().find(|version| version.name == name)?),
+        },
     };
     // If there are only the figures of 2025, there is no picture.
     plot.series.iter().any(|series| series.colour != THEN && !series.points.is_empty()).then_some(plot)
@@ -176,18 +176,18 @@ fn stampede(evidence: &Evidence) -> Plot {
 }
 
 fn rates(evidence: &Evidence) -> Plot {
-    let lines: [(&str, usize, Passes); 5] = [
+    let lines: [(&str, usize, RowFilter); 5] = [
         ("study's kind, version 7", STUDY, |group, target| group == "v7" && is_window(target, Script::Study)),
         ("Framewire, version 7", OURS, |group, target| group == "v7" && is_window(target, Script::Ours)),
         ("Framewire, one link", 2, |group, target| group == "mux" && is_window(target, Script::Ours)),
         ("Framewire, HTTP", 1, |_, target| target == Target::Bridge),
         ("embedded", 4, |_, target| target == Target::Embedded),
     ];
-    let lines = lines.into_iter().flat_map(|(name, colour, passes)| {
+    let lines = lines.into_iter().flat_map(|(name, colour, includes)| {
         let points = |value: Value| {
             let rows = evidence
                 .runs()
-                .filter(|(step, run, _)| run.bytes.is_none() && passes(step.group, run.target));
+                .filter(|(step, run, _)| run.bytes.is_none() && includes(step.group, run.target));
             let points = rows.filter_map(|(_, run, row)| match run.load {
                 Load::Rate(rate) if row.intended.count > 0 => Some((f64::from(rate), value(row).max(LEAST))),
                 _ => None,

@@ -15,11 +15,11 @@ use tempfile::TempDir;
 use super::{Evidence, text, write};
 use crate::bench::Load;
 use crate::setup::Script;
-use crate::study::archive::{self, Archive, How, Machines, StudyInfo};
+use crate::study::archive::{self, Archive, Machines, SessionOptions, StudyInfo};
 use crate::study::measure::system_name;
 use crate::study::plan;
-use crate::study::rerun::{Again, Rerun, RowFigures};
-use crate::study::results::{Allocated, AllocatedIn, Allocations, Ending, Idle, Stampede, System};
+use crate::study::rerun::{Rerun, RerunRow, RowFigures};
+use crate::study::results::{Allocated, AllocatedIn, Allocations, Ending, Idle, Stampede, SystemCounters};
 use crate::study::steps::{Kind, Lengths, Run, Search, Step};
 use crate::study::trials;
 
@@ -46,7 +46,8 @@ impl StudyFolder {
                 Kind::Run(run) => study.keep_row(&step, row(run, 0)),
                 Kind::Trial { run, .. } => {
                     study.keep_row(&step, row(run, 0));
-                    let system = System { packets: Some(1234), waiting: [0, 600], garbage: Some(321.0) };
+                    let system =
+                        SystemCounters { packets: Some(1234), waiting: [0, 600], garbage: Some(321.0) };
                     study.archive.keep(&system_name(&step.name), &system).unwrap();
                 }
                 Kind::Limit(search) => study.archive.keep(&step.name, &limit(search)).unwrap(),
@@ -65,7 +66,7 @@ impl StudyFolder {
 
     /// Stores a rerun of two rows, with the same figures in each of three passes.
     fn keep_rerun(&mut self, figures: RowFigures) {
-        let again = |name: &str| Again { name: name.to_owned(), passes: vec![figures; 3] };
+        let again = |name: &str| RerunRow { name: name.to_owned(), passes: vec![figures; 3] };
         let rerun = Rerun {
             started: "2026-01-01T00:00:00Z".to_owned(),
             command: vec!["framewire-lab".to_owned(), "study".to_owned(), "--rerun".to_owned()],
@@ -101,7 +102,8 @@ fn begun(dir: &TempDir, seconds: u64) -> Archive {
     let mut archive = Archive::open(&folder).unwrap();
     let lengths = Lengths { passes: 2, row: Duration::from_secs(seconds), ..Lengths::default() };
     let about = StudyInfo::new("mgba-qt 0.10.1".to_owned(), &lengths);
-    let how = How { command: vec!["framewire-lab".to_owned()], machines: Machines::One, windows: 1 };
+    let how =
+        SessionOptions { command: vec!["framewire-lab".to_owned()], machines: Machines::One, windows: 1 };
     archive.begin(about, how).unwrap();
     archive
 }
@@ -349,7 +351,7 @@ fn sentences_about_resets_agree_with_the_figures() {
 fn the_answer_about_time_wait_names_the_largest_number_at_the_beginning_of_a_pass() {
     let mut study = StudyFolder::whole();
     let second = plan::pass_name("waiting-study-20", 2);
-    let system = System { packets: None, waiting: [250, 310], garbage: None };
+    let system = SystemCounters { packets: None, waiting: [250, 310], garbage: None };
     study.archive.keep(&system_name(&second), &system).unwrap();
     let page = study.page();
     assert!(page.contains("began with up to 250 connections in TIME_WAIT"), "{page}");

@@ -12,12 +12,12 @@ use super::evidence::{Evidence, words};
 use super::table::{FIGURES, MISSING, NONE, figures};
 use super::versions::{link, name, source};
 use crate::setup::Script;
-use crate::study::results::{Ended, System};
+use crate::study::results::{EndedRun, SystemCounters};
 use crate::study::steps::Change;
 use crate::study::trials::{self, QUESTIONS, Question, SEARCHES, Trial};
 
 /// An additional column: its head, and a function that returns a cell.
-type Column = (&'static str, fn(&Row, &System) -> String);
+type Column = (&'static str, fn(&Row, &SystemCounters) -> String);
 
 /// The columns that a question's table has in addition to the usual ones.
 fn columns(group: &str) -> &'static [Column] {
@@ -59,7 +59,7 @@ fn ended_windows(evidence: &Evidence) -> String {
          new window. If mGBA ends three times, the last run counts.\n\n"
     );
     for (name, runs) in ended {
-        for Ended { how, requests, correct } in runs {
+        for EndedRun { how, requests, correct } in runs {
             let how = how.lines().collect::<Vec<_>>().join(" ");
             let _ = writeln!(
                 out,
@@ -81,7 +81,7 @@ fn table(evidence: &Evidence, question: &Question) -> String {
             line(evidence, &mut table, script, trial, step, further);
         }
     }
-    table.finish()
+    table.markdown()
 }
 
 fn line(
@@ -162,7 +162,7 @@ pub fn limits(evidence: &Evidence) -> String {
         };
         table.row([way].into_iter().chain(cells));
     }
-    out += &table.finish();
+    out += &table.markdown();
     out
 }
 
@@ -211,7 +211,7 @@ fn allocations(evidence: &Evidence) -> String {
         }
         None => table.row([MISSING.to_owned()]),
     }
-    out += &table.finish();
+    out += &table.markdown();
     out += "\nAt 10/s, a part of the allocations does not come from requests but from regular work, such as the link's pings.\n\n";
     for script in Script::BOTH {
         let step = trials::garbage(script);

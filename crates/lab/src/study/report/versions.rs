@@ -58,7 +58,7 @@ fn table(evidence: &Evidence, version: &Version) -> String {
             table.row([asked(row), name].into_iter().chain(figures(&measured)));
         }
     }
-    table.finish()
+    table.markdown()
 }
 
 fn single(evidence: &Evidence) -> String {
@@ -68,7 +68,7 @@ fn single(evidence: &Evidence) -> String {
         let name = source(evidence, name(script), &measured);
         table.row([plan::SINGLE.to_string(), name].into_iter().chain(figures(&measured)));
     }
-    table.finish()
+    table.markdown()
 }
 
 fn beyond(evidence: &Evidence) -> String {
@@ -83,7 +83,7 @@ fn beyond(evidence: &Evidence) -> String {
             }
         }
     }
-    table.finish()
+    table.markdown()
 }
 
 /// A link to a row, if it was measured.
@@ -103,11 +103,11 @@ fn asked(row: &Published) -> String {
     }
 }
 
-/// Notes on the rows whose names `passes` accepts, as a list: the load tester's warnings, and the emulation's rate if
+/// Notes on the rows whose names `includes` accepts, as a list: the load tester's warnings, and the emulation's rate if
 /// it was below [`HELD`].
-pub fn notes(evidence: &Evidence, passes: impl Fn(&str) -> bool) -> String {
+pub fn notes(evidence: &Evidence, includes: impl Fn(&str) -> bool) -> String {
     let mut out = String::new();
-    for (step, _, row) in evidence.runs().filter(|(step, ..)| passes(&step.name)) {
+    for (step, _, row) in evidence.runs().filter(|(step, ..)| includes(&step.name)) {
         for warning in &row.warnings {
             let _ = writeln!(out, "- {}: {warning}.", evidence.source(&step.name, &step.name));
         }

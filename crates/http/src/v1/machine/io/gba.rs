@@ -391,7 +391,7 @@ pub(in super::super) const GBA: &[IoRegister] = &[
         "HALTCNT",
         0x04000301,
         1,
-        "Halts the processor until an interrupt, or with `stop` the console, write only",
+        "Halts the processor until an interrupt, or stops the console if `stop` is 1; write only",
         &[("stop", 7, 1)],
     ),
 ];

@@ -1,4 +1,4 @@
-//! The consoles' registers for input and output.
+//! The I/O registers of the consoles.
 
 mod gb;
 mod gba;

@@ -228,7 +228,7 @@ fn records_no_frozen_values(server: &Server) {
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     json_of(&record("second"), 201);
     let error = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 503);
-    assert!(error["detail"].as_str().unwrap().contains("a recording is being made"), "{error}");
+    assert!(error["detail"].as_str().unwrap().contains("is being recorded or replayed"), "{error}");
     json_of(&server.request("DELETE", "/v1/recording", b""), 200);
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
