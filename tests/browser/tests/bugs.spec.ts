@@ -131,6 +131,54 @@ test("after a change of the emulator, nothing of the old one is visible", async 
   expect(await opened.pixel(120, 120)).toEqual([0, 0, 0]);
 });
 
+test("the symbols are those of the selected emulator, even if a late answer has others", async ({
+  page,
+  serve,
+}) => {
+  const rom = repository("rom/framewire-demo.gba");
+  const server = await serve(["--rom", `first=${rom}`, "--rom", `second=${rom}`]);
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/\/v1\/symbols/, async (route) => {
+    const name = new URL(route.request().url()).searchParams.get("emulator") === "first" ? "old" : "new";
+    if (name === "old") await released;
+    const symbols = [{ name, address: 0x0200_0000, type: "u8", count: 1 }];
+    await route.fulfill({ json: { symbols, more: false, variables: [] } });
+  });
+  const opened = new Console(page, server);
+  await opened.open("/?emulator=first");
+  const panel = await opened.tab("Memory");
+  await page.getByLabel("Emulator", { exact: true }).selectOption("second");
+  const cell = panel.getByRole("gridcell").first();
+  await expect(cell).toHaveAttribute("title", "new");
+  const late = page.waitForResponse((response) => response.url().includes("emulator=first"));
+  release();
+  await (await late).finished();
+  // The page has handled the answer when it has answered this.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
+  await expect(cell).toHaveAttribute("title", "new");
+});
+
+test("an offset that begins like a symbol stays in its memory domain", async ({ page, serve }) => {
+  const symbols = join(test.info().outputPath(), "short.sym");
+  writeFileSync(symbols, "02000000 c\n");
+  const server = await serve(["--rom", repository("rom/framewire-demo.gba"), "--symbols", symbols]);
+  const opened = new Console(page, server);
+  await opened.open();
+  const panel = await opened.tab("Memory");
+  await panel.getByLabel("Memory domain").selectOption("wram");
+  const address = panel.getByLabel("Address or symbol");
+  await address.fill("c0");
+  await address.press("Enter");
+  await expect(panel.locator(".inspector h2")).toContainText("00c0");
+  await expect(panel.getByLabel("Memory domain")).toHaveValue("wram");
+  await address.fill("c+1");
+  await address.press("Enter");
+  await expect(panel.getByLabel("Memory domain")).toHaveValue("");
+});
+
 test("with a read-only token, the page says that it is only for viewing", async ({ page, serve }) => {
   const folder = mkdtempSync(join(tmpdir(), "framewire-tokens-"));
   const file = (name: string, token: string): string => {

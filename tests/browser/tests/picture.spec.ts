@@ -1,7 +1,8 @@
 /** The decoder of the video stream, with the same test vectors as the encoder. */
 
 import { readFileSync } from "node:fs";
-import { Decoder, PictureError } from "../../../crates/console/web/picture.js";
+import { Clip } from "../../../crates/console/web/clip.js";
+import { Decoder, isKeyPicture, PictureError } from "../../../crates/console/web/picture.js";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -45,4 +46,25 @@ test("malformed messages are rejected", () => {
     for (const good of before) decoder.decode(bytes(good));
     expect(() => decoder.decode(bytes(message)), name).toThrow(PictureError);
   }
+});
+
+test("a clip that is saved slowly does not contain pictures that come later", () => {
+  const stream = vectors.streams.find(
+    ({ messages }) => messages.filter((each) => !isKeyPicture(bytes(each))).length > 1,
+  );
+  if (!stream) throw new Error("no stream has two pictures that are not key pictures");
+  const [decoder, clip] = [new Decoder(), new Clip()];
+  const add = (message: string): void => {
+    decoder.decode(bytes(message));
+    clip.add(bytes(message), decoder);
+  };
+  const later = stream.messages.findLastIndex((message) => !isKeyPicture(bytes(message)));
+  stream.messages.slice(0, later).forEach(add);
+  const last = decoder.tick;
+  const frames = clip.frames(30, 1);
+  const ticks = [frames.next().value?.tick];
+  add(stream.messages[later] ?? "");
+  for (const { tick } of frames) ticks.push(tick);
+  expect(ticks.at(-1)).toBe(last);
+  expect(decoder.tick).toBeGreaterThan(last);
 });
