@@ -8,14 +8,14 @@ local test, eq = harness.test, harness.eq
 -- of frames in each second, and the budget at the end of each second.
 local function run(self, seconds, emulator)
   local time, next_frame, frames, budgets = 0, 0, {}, {}
-  local pace = 1000 / (emulator.pace or steering.NORMAL_RATE)
+  local period = 1000 / (emulator.pace or steering.NORMAL_RATE) -- milliseconds from one due frame to the next
   for second = 1, seconds do
     local count, served = 0, 0
     while time < second * 1000 do
       local allowance = steering.allowance(self)
       time = time + emulator.cost + (emulator.error or 1) * allowance
       if not emulator.fast then
-        next_frame = math.max(next_frame + pace, time - 50) -- catches up a little, as mGBA does for its sound
+        next_frame = math.max(next_frame + period, time - 50) -- catches up a little, as mGBA does for its sound
         time = math.max(time, next_frame)
       end
       count, served = count + 1, served + allowance
@@ -26,8 +26,8 @@ local function run(self, seconds, emulator)
   return frames, budgets
 end
 
--- Returns a steering at the moment when clients come. `busy` is the processor time per frame, in milliseconds, that
--- everything else takes.
+-- Returns the state of the steering at the moment when clients begin to send requests. `busy` is the processor time
+-- per frame, in milliseconds, that everything else takes.
 local function opened(busy)
   local self = steering.new()
   steering.open(self, busy)
@@ -70,7 +70,7 @@ test("a game that needs much time keeps its rate, and clients get the rest", fun
   for second = 11, 60 do
     sum = sum + budgets[second]
   end
-  at_least(sum / 50, 5, "the budget, of 7.7 that are left")
+  at_least(sum / 50, 5, "the budget (7.7 ms are left)")
 end)
 
 test("if the script measures its time wrongly, missing frames correct the budget", function()
@@ -89,7 +89,7 @@ end)
 
 test("a machine that is too slow for full speed loses few additional frames", function()
   local frames = run(opened(20), 60, { cost = 20 })
-  at_least(slowest(frames), 49, "the rate, of 50 without clients")
+  at_least(slowest(frames), 49, "the rate (50 without clients)")
 end)
 
 test("slow motion is not mistaken for a slow machine", function()

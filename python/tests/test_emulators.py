@@ -274,7 +274,7 @@ def test_a_picture_is_that_of_the_present_frame(paused: Emulator) -> None:
 
 def test_sound_comes_in_one_chunk_per_frame(running: Emulator) -> None:
     if isinstance(running, framewire.Client):
-        pytest.skip("test_client.py has the sound of a server")
+        pytest.skip("test_client.py tests the sound of a server")
     with running.audio() as audio:
         chunks = [next(audio) for _ in range(4)]
     assert all(chunk.samples.shape[1] == 2 and chunk.samples.dtype == np.int16 for chunk in chunks)
@@ -409,7 +409,7 @@ def test_a_batch_ends_at_its_first_failure(paused: Emulator) -> None:
         _ = after.value
 
 
-def test_a_recording_replays_equally(paused: Emulator) -> None:
+def test_a_replay_equals_its_recording(paused: Emulator) -> None:
     with paused.record("run", every=10, note="a test", replace=True) as recording:
         paused.press("A", frames=2)
         paused.advance(50)

@@ -10,7 +10,7 @@ local channel = require "framewire.channel"
 
 local role, name, task, count = arg[1], arg[2], arg[3], tonumber(arg[4])
 
--- This function and the next three make the same messages as channel/support.rs.
+-- This function and the next three make and check the same messages as channel/support.rs.
 local function length_of(number)
   local kind = number % 50
   if kind == 49 then return 1 + number * 7919 % 300000 end

@@ -15,7 +15,7 @@ static struct fw_text_buffer* self_of(const struct mScriptTextBuffer* buffer) {
 	return (struct fw_text_buffer*) buffer;
 }
 
-static void named(struct mScriptTextBuffer* buffer, const char* name) {
+static void ignore_name(struct mScriptTextBuffer* buffer, const char* name) {
 	UNUSED(buffer);
 	UNUSED(name);
 }
@@ -83,9 +83,9 @@ struct mScriptTextBuffer* fw_text_buffer_create(void* buffers) {
 		abort(); /* libmgba does not check the result */
 	}
 	self->d = (struct mScriptTextBuffer) {
-		.init = named,
+		.init = ignore_name,
 		.deinit = deinit,
-		.setName = named,
+		.setName = ignore_name,
 		.getX = get_x,
 		.getY = get_y,
 		.cols = cols,

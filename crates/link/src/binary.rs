@@ -147,7 +147,9 @@ impl BinaryConnection<'_> {
     fn read(&mut self) -> io::Result<bool> {
         for _ in 0..READS {
             match self.stream.try_read(&mut self.buffer) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
+                Ok(0) => {
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed the connection"));
+                }
                 Ok(count) => {
                     self.heartbeat.heard = Instant::now();
                     self.silence.cancel();

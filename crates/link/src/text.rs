@@ -264,7 +264,7 @@ impl TextConnection<'_> {
     fn read(&mut self) -> io::Result<()> {
         self.received.reserve(READ);
         match self.stream.try_read_buf(&mut self.received) {
-            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed it")),
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed the connection")),
             Ok(_) => {
                 self.silence.cancel();
                 self.replies()

@@ -1,5 +1,5 @@
-//! Tests of the frame decoder and of marker text. Streams are split or have wrong lengths. `fuzz.rs` has tests with
-//! mutated input.
+//! Tests of the frame decoder, with streams that are split or have wrong lengths, and tests of marker text. `fuzz.rs`
+//! has tests with mutated input.
 
 use framewire_protocol::op::OPS;
 use framewire_protocol::{

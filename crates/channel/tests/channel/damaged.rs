@@ -1,5 +1,5 @@
-//! Another program of the same user changes the file of a channel's *block*, which is its shared memory.
-//! docs/channel.md describes the block byte by byte.
+//! Tests in which another program of the same user changes the file of a channel's *block*: the memory that both sides
+//! of the channel share. docs/channel.md describes the block byte by byte.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -14,7 +14,7 @@ use crate::support::{LONG, NAME, SECOND, kills, length, name, spawn};
 const EXTRA: usize = 8192;
 /// Longer than the sleep between two checks of the memory.
 const SHORT: Option<Duration> = Some(Duration::from_millis(150));
-/// Where the rings and the memory for long messages begin, and where the file ends, with the default sizes.
+/// Where the rings and the memory for long messages begin, and where the file ends, with the sizes that `pair` uses.
 const RINGS: u64 = 4096;
 const BULK: u64 = RINGS + 2 * 4096 * 128;
 const END: u64 = BULK + 4 * MAX_MESSAGE as u64 + EXTRA as u64;

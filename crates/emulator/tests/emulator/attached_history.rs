@@ -45,7 +45,7 @@ fn an_attached_emulator_goes_back_to_its_kept_states() {
     }
     // The keys between two states are not known, so the emulator goes back to the earlier of the two.
     assert_eq!(number(call(&emulator, back(kept[2] - 1))), i64::from(kept[1]));
-    // The first line still ends with the frame from before the emulator went back.
+    // The first line still ends with the frame that the emulator had reached before it went back.
     let seen = overview(&emulator);
     assert_eq!(seen.lines.len(), 1);
     assert_eq!(states(&emulator, 0).last(), Some(&end));

@@ -254,7 +254,8 @@ fn a_watch_ends_with_the_first_frame_of_another_game() {
     assert_eq!(quiet.end(), Some(WatchEnd::OtherGame));
     while within(Duration::from_secs(20), watch.next()).expect("an event or the end").is_some() {}
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
-    // A watch that begins in the other game does not end, even if the emulator reports the other game only after that.
+    // A watch that begins in the other game does not end, even if the emulator reports the other game only after the
+    // watch has begun.
     let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
     for _ in 0..30 {
         soon(watch.next());
@@ -273,8 +274,8 @@ fn a_watch_ends_if_another_game_is_loaded_after_a_reconnection() {
     drop(first);
     let other = host(port);
     let (_file, path) = rom_file(&rebuilt());
-    // Load the other game before the emulator connects again. There is time for that, because the link waits before it
-    // tries.
+    // Load the other game before the emulator connects again. There is usually time for that: soon after a break, the
+    // link begins to wait before each attempt.
     call(&other, Op::LoadRom { path });
     while within(Duration::from_secs(20), watch.next()).expect("an event or the end").is_some() {}
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));

@@ -134,7 +134,8 @@ fn a_recording_and_cheats_exclude_each_other() {
     }
     drop(watch);
     call(&emulator, Op::EnableCheat { id: 1, enabled: true });
-    // The watch of a replay that keeps the emulator's own clock has only the flag for hashes.
+    // In a replay with `ReplayClock::Own` (crates/recording), the flag for hashes alone shows that the watch belongs to
+    // a replay.
     let replay = emulator.watch(WatchRequest { every: 10, hashes: true, ..WatchRequest::default() });
     let refused = refusal(&emulator, replay.op());
     assert!(refused.message.contains("recordings do not hold cheats"), "{refused}");

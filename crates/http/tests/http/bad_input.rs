@@ -45,7 +45,7 @@ fn bad(param: &Param) -> Vec<String> {
     values
 }
 
-/// Sends a request to `route`. In its query, `pairs` stands for `param`; the other parameters have good values.
+/// Sends a request to `route`. Its query contains `pairs` in place of `param`; the other parameters have good values.
 fn ask(server: &Server, route: &Route, param: &Param, pairs: &str) -> Reply {
     let others = route.params.iter().filter(|other| other.name != param.name);
     let mut query: Vec<String> = others.map(|other| format!("{}={}", other.name, good(other))).collect();

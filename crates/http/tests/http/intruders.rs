@@ -67,8 +67,8 @@ const MCP_HEADERS: &str = "accept: application/json, text/event-stream\r\nconten
 /// The message that opens an MCP session.
 pub const MCP_INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
-/// Opens a stream of MCP notifications about the picture. Returns it after its acknowledgement, with the bytes that
-/// were read.
+/// Opens a stream of MCP notifications about the picture, and waits for the acknowledgement. Returns the connection and
+/// the bytes that were read so far.
 pub fn mcp_listen(server: &Server) -> (TcpStream, Vec<u8>) {
     let body = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"#,
@@ -123,7 +123,7 @@ struct Scene {
     session: String,
     /// The id of a login session with the read-only token.
     read_session: String,
-    /// The id of a watch that the full token created, and of one that belongs to all of its readers.
+    /// The id of a watch that the full token created, and the id of a shared watch, which belongs to all of its readers.
     watches: [String; 2],
 }
 

@@ -20,8 +20,8 @@ fn layer(module: &str) -> usize {
     found.unwrap_or_else(|| panic!("the module {module} is in no layer; add it here and in ARCHITECTURE.md"))
 }
 
-/// The modules in what follows `crate::`: either one path, as in `crate::name::Item`, or a list, as in
-/// `crate::{one::Item, other::{Item, Another}}`.
+/// Returns the modules that an import names. `rest` is the text after `crate::`. It begins with one path, as in
+/// `crate::name::Item`, or with a list, as in `crate::{one::Item, other::{Item, Another}}`.
 fn modules(rest: &str) -> Vec<&str> {
     let first_word = |path: &'_ str| {
         let end = path.find(|letter: char| !letter.is_alphanumeric() && letter != '_');

@@ -92,7 +92,8 @@ fn endless_requests_end_when_their_client_disconnects() {
     }
 }
 
-/// Otherwise, 16 clients that have left could keep others from listening.
+/// The server has at most 16 such streams. If they did not end, clients that have left could prevent others from
+/// listening.
 #[test]
 fn an_mcp_stream_without_notifications_ends_when_its_client_disconnects() {
     let server = Server::with(|app| {
@@ -103,7 +104,7 @@ fn an_mcp_stream_without_notifications_ends_when_its_client_disconnects() {
     assert_eq!(server.request("POST", "/v1/pause", b"").status, 200);
     let (stream, mut read) = mcp_listen(&server);
     let mut stream = leave(stream, Leaving::HalfClose).unwrap();
-    // The SDK sends a comment every 15 s.
+    // This is less than the 15 s between two comments of the MCP library, because each comment restarts this time-out.
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream.read_to_end(&mut read).unwrap();
 }
@@ -134,6 +135,7 @@ fn a_connected_client_can_wait_longer_than_the_deadline() {
 fn the_deadline_begins_when_a_client_closes_its_sending_side() {
     let server = Server::with(|app| {
         app.deadline = Duration::from_secs(2);
+        // The shortest time limit determines how often the server checks whether a client has left.
         app.limits.head = Duration::from_millis(400);
     });
     let mut stream = send(&server, "POST /v1/wait", r#"{"until":"0","frames":240}"#);

@@ -1,4 +1,4 @@
-//! Framewire's own routes for the health, the emulator's state and the screen, and the OpenAPI document with its page.
+//! Framewire's own routes for health, the emulator's state and the screen, and the OpenAPI document with its page.
 
 use serde_json::Value;
 

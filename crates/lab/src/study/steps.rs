@@ -155,7 +155,7 @@ pub struct Search {
     pub start: u32,
 }
 
-/// A way in which the client of a script ends.
+/// A way in which the connection between a client and a script ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// The client gets a signal.
@@ -213,11 +213,11 @@ pub enum Kind {
         /// The number of clients.
         clients: usize,
     },
-    /// Ends the program that is connected to the script, and records what happens.
+    /// Ends the connection of a program to the script in one of several ways, and records what happens.
     Ending {
         /// The script.
         script: Script,
-        /// The way in which the program ends.
+        /// The way in which the connection ends.
         way: Way,
     },
     /// Uses a connection again that was kept idle.

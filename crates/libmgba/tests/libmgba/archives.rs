@@ -224,7 +224,7 @@ fn a_damaged_archive_causes_no_panic_and_gives_no_wrong_game() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("pack");
     for whole in [zip(&files), solid(EncoderMethod::LZMA2, &files)] {
-        // The head, the end with the list of files, and some bytes between.
+        // The head, the end with the list of files, and some bytes in between.
         let end = whole.len() - 120;
         for at in (0..40).chain((40..end).step_by(97)).chain(end..whole.len()) {
             for change in [0x01, 0xFF] {

@@ -30,7 +30,8 @@ fn encrypted(key: [u32; 4], mut a: u32, mut b: u32) -> String {
     format!("{a:08X} {b:08X}")
 }
 
-/// Makes a Game Genie code. `replaced` is the byte that it replaces, if the code has it.
+/// Makes a Game Genie code. `replaced` is the byte that the code replaces. Without `replaced`, the code is shorter and
+/// replaces any byte.
 fn game_genie(address: u32, value: u8, replaced: Option<u8>) -> String {
     let value = u32::from(value);
     let first = value << 4 | address >> 8 & 0xF;
@@ -186,7 +187,7 @@ fn a_game_genie_code_changes_only_the_banks_with_its_byte() {
     rom.resize(0x10000, 0);
     rom[0x148] = 1;
     rom[0x14D] = rom[0x134..0x14D].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
-    // The byte at 0x5000 of the banks 1 to 3.
+    // The bytes that banks 1 to 3 have at the address 0x5000.
     for (bank, byte) in [(1, 0x11), (2, 0x22), (3, 0x33)] {
         rom[bank * 0x4000 + 0x1000] = byte;
     }

@@ -124,8 +124,8 @@ fn sound_is_mixed_again_when_it_is_read() {
                 disturb(core, frame);
                 core.run_frame();
             }
-            // The buffer holds about ten frames. In each 30 frames, it fills up and stays full, and the last four
-            // frames read it.
+            // The buffer holds about ten frames. Of each 30 frames, the test reads the sound only after the last four.
+            // Before these, the buffer fills up and stays full.
             if frame % 30 > 25 {
                 let samples = all.read_samples();
                 assert!(samples == skipping.read_samples(), "frame {frame} of {all:?}");

@@ -41,7 +41,7 @@ fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
     let client = Client::with(Config { address: peer.address.clone(), gone_after, ..Config::default() });
     let answer = client.submit(Op::Echo { data: vec![1; 16 << 20] }, Duration::from_secs(30));
     client.wait_for("stalled", |status| status.stalled);
-    // Longer than any time limit for a peer that does not acknowledge bytes.
+    // Meanwhile, the peer accepts no bytes. The connection must stay open, even for longer than `gone_after`.
     std::thread::sleep(3 * gone_after);
     go_on.send(()).unwrap();
     // The answer comes on the first connection, because no other connection answers.

@@ -1,5 +1,5 @@
-//! A server that freezes under a constant rate: the tester must report the latency of the requests that were due
-//! meanwhile.
+//! Tests with a server that freezes while requests are due at a constant rate. The tester must also report the latency
+//! of the requests that were due during the freeze.
 
 use std::sync::Mutex;
 use std::thread;

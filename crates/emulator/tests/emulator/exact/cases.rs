@@ -168,7 +168,7 @@ impl<E: Emulator> Session<'_, E> {
         self.assert_around(place, bytes.len() as u32);
     }
 
-    /// Compares the bytes around a write with the model, at the place of the write and in the memory domain.
+    /// Compares the bytes around a write with the model: at the place of the write, and in the domain that contains it.
     fn assert_around(&self, place: &Place, length: u32) {
         for place in [Some(place.clone()), self.in_domain(place)].into_iter().flatten() {
             let start = Place { address: place.address.saturating_sub(9), ..place };
@@ -347,7 +347,7 @@ impl<E: Emulator> Session<'_, E> {
     /// A random place in memory that the game does not change.
     fn quiet(&mut self, length: u32) -> Place {
         if let Console::Gbc(_) = self.model.console {
-            // The Game Boy Color game changes no memory, so any place will do.
+            // The Game Boy Color game changes no memory, so any place outside of the ROM is suitable.
             loop {
                 let place = self.place(length, true);
                 if place.domain.is_none_or(|name| name != "cart0") {

@@ -122,7 +122,8 @@ impl Model {
             Some(Cell::At(name, offset))
         } else if name == "cart0" && place.domain.is_none_or(|name| address < self.size(name)) {
             Some(Cell::Fixed(match self.console {
-                // Past the end of the ROM, the number of the halfword is read, because it is on the cartridge's pins.
+                // Past the end of the ROM, a read returns the index of the halfword, because that address is still on
+                // the cartridge's pins.
                 Console::Gba => ((address >> 1) >> (8 * (address & 1))) as u8,
                 Console::Gbc(_) => 0xFF,
             }))

@@ -17,7 +17,7 @@ pub enum Attempt {
     Poke,
     /// Change the game's memory in a batch.
     Batch,
-    /// Read the game's memory.
+    /// Read the game's title.
     Peek,
     /// Get the picture.
     Picture,

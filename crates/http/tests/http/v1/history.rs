@@ -50,7 +50,7 @@ fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
     assert_eq!(late["lines"][0]["states"], json!([210, 240, end]));
     let picture = server.get("/v1/timeline/picture?line=1&frame=210");
     assert_eq!(picture.header("content-type"), Some("image/png"));
-    // After a restart, another line has this number.
+    // Clients must not cache the picture: after a restart of the server, another line can have this number.
     assert_eq!(picture.header("cache-control"), Some("no-store"));
     let error = problem(&server.get("/v1/timeline/picture?line=1&frame=241"), 404);
     assert!(error["detail"].as_str().unwrap().contains("frame 241 of line 1"), "{error}");

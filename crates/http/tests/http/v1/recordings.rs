@@ -74,8 +74,9 @@ fn files_are_downloaded_and_uploaded_and_damage_is_reported_with_its_frame() {
     assert_eq!(file.status, 200);
     assert!(file.body.starts_with(b"FRAMEWIRE RECORDING 1\ntitle FRAMEWIRE\n"));
     assert!(file.header("content-disposition").unwrap().contains("run.fwr"));
-    // After the state, each frame takes 26 bytes. The last entry is the end: a letter, the number of frames in 2 bytes,
-    // the reason with its length, and a checksum.
+    // After the header and the state, each frame takes 26 bytes: its keys, and the two hashes that `recorded(1)` asks
+    // for. The last entry is the end: a letter, the number of frames in 2 bytes, the reason with its length, and a
+    // checksum.
     let tail = 1 + 2 + 4 + "stopped".len() + 4;
     let of_frame = |frame: u64| file.body.len() - tail - 26 * (frames - frame + 1) as usize;
     let mut changed = file.body.clone();

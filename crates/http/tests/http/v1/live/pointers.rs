@@ -21,7 +21,7 @@ fn put(server: &Server, path: &str, body: &Value, status: u16) -> Value {
     json_of(&server.request("PUT", path, body.to_string().as_bytes()), status)
 }
 
-/// Two addresses in memory that the game does not use: of a pointer, and of the number that it points to.
+/// The addresses of a pointer and of the number that it points to. The game uses neither of them.
 fn pointer() -> (u32, u32) {
     (field("scratch"), field("scratch") + 16)
 }

@@ -26,9 +26,9 @@ fn tries() -> u64 {
     std::env::var("FRAMEWIRE_RUN_TRIES").map_or(25, |tries| tries.parse().expect("a number of tries"))
 }
 
-/// Repeatedly presses a key and then waits for a condition that holds in one of seven frames. The operations
-/// after the run read the game's frame counter. If the run had missed the frame, the counter or the limit of frames
-/// would show it.
+/// Repeatedly presses a key and then waits for a condition that holds in one of seven frames. The operations after the
+/// run read the game's frame counter. If the run missed the frame, the counter would have another value, or the run
+/// would end at its limit of frames.
 fn finds_every_single_frame(server: &Server) {
     begin(server);
     let frame = format!("u32[{:#x}]", field("frame"));
@@ -68,7 +68,7 @@ fn a_condition_that_holds_for_one_frame_is_never_missed_on_an_attached_mgba() {
     finds_every_single_frame(&server);
 }
 
-/// Steps with conditions, keys, stop conditions and time-outs.
+/// Runs steps with conditions and keys, steps that time out, and a run with a stop condition.
 fn runs_steps(server: &Server) {
     begin(server);
     let read = json!({"ops": [{"op": "read", "address": "presses[0]"}]});

@@ -6,7 +6,8 @@ use super::viewer::Viewer;
 use crate::support::{Server, wait_for};
 use crate::until_good::until_good;
 
-/// By how many frames the next picture of a viewer may be older than the emulator's current frame, on a busy machine.
+/// The largest accepted age of a viewer's next picture, in frames before the emulator's current frame. It allows for a
+/// busy machine.
 const FRESH: u32 = 12;
 
 fn frame(server: &Server) -> u32 {
