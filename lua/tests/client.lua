@@ -1,4 +1,5 @@
--- A client of the script, for tests without a server: the test gives the connection its turns.
+-- A client of the script, for tests without a server: the test itself gives the script's connection its turns (see
+-- turn.lua).
 
 local connection = require "connection"
 local fake = require "fake"
@@ -27,7 +28,8 @@ function client.connect()
   end
 end
 
--- Gives turns until nothing more is done.
+-- Gives turns until a turn performs no request, and then one more turn: a turn without a request can still read, send
+-- or close.
 function client.settle(take)
   while take() do
   end

@@ -67,7 +67,7 @@ function fake.socket()
     self.was_checked = self.gone
     local data = self.incoming:sub(1, count)
     self.incoming = self.incoming:sub(count + 1)
-    self.error = data == "" and 1 or 0 -- also at the end, where mGBA shows an older error
+    self.error = data == "" and 1 or 0 -- also after `hang_up`; there, mGBA's has an older error
     return data
   end
 

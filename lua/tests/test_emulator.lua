@@ -17,7 +17,8 @@ local function calls()
   return table.concat(emu.calls, "\n")
 end
 
--- Makes mGBA write these bytes to the files of pictures. Returns a table that gets the path of the last file.
+-- Makes mGBA's function `screenshot` write these bytes to its file, or no file if `bytes` is nil. Returns a table that
+-- gets the path of the last file.
 local function write_pictures(bytes)
   local written = {}
   rawset(emu, "screenshot", function(_, path)

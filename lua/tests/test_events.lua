@@ -50,8 +50,9 @@ local function link(name)
   return new
 end
 
--- Decodes the binary frames that a link has received since the last call: `reply ID STATUS`, or `event COUNT` and the
--- bytes of the items.
+-- Decodes the binary frames that a link has received since the last call: `reply ID STATUS`; `event COUNT` and the
+-- bytes of the items, each of which begins with its kind (docs/protocol.md, section 6); or `kind KIND` for any other
+-- frame.
 local function received(socket)
   local list, at, stream = {}, 1, socket.written
   socket.written = ""

@@ -62,7 +62,8 @@ local function run_op(bytes)
   return ("<I1s4"):pack(0x87, bytes)
 end
 
--- The ends of the steps in the reply to a run, as text: `WHY CONDITION FRAMES FRAME` for each step.
+-- The ends of the steps in the reply to a run, as text: `WHY CONDITION FRAMES FRAME` for each step. WHY is 0 if its
+-- frames have run, 1 if one of its conditions held, 2 if it timed out, and 3 if a condition of the whole run held.
 local function ends(reply)
   local length, at = string.unpack("<I4", reply.body, 3)
   local list = {}

@@ -10,7 +10,7 @@ local function read_range(length)
   return string.pack("<I1I4I4", 0x23, 0x02000000, length)
 end
 
--- How often `name` was called.
+-- How many times `name` was called.
 local function calls(name)
   local count = 0
   for _, call in ipairs(emu.calls) do

@@ -81,7 +81,7 @@ check.test("a long message is freed also after 2^31 short messages", function()
     check.equal(there:receive(1), message(number, 1000000))
   end
   exchange(1)
-  -- Sets the counts to what they would be after these messages.
+  -- Sets the counts to the values that they would have after 2^31 short messages.
   local sender, receiver, count = here.sender.state, there.receiver.state, 2 ^ 31
   sender.head, sender.stamp = bit.tobit(sender.head + count), sender.stamp + count
   receiver.next, receiver.stamp = bit.tobit(receiver.next + count), receiver.stamp + count

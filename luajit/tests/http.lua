@@ -351,7 +351,7 @@ for _, name in ipairs { "epoll", "poll" } do
       connection = client.connect(port)
       check.equal(connection:ask("GET", "/").body, "hello")
       connection:send("GET /later?after=0.2 HTTP/1.1\r\nHost: a\r\n\r\n")
-      -- The server answers this only after it has read the request before it.
+      -- The server answers this request only after it has read the request above, on the other connection.
       check.equal(client.ask(port, "GET", "/").body, "hello")
     end)
     -- The server has received the signal to stop and has ended by now; its response is on the way.

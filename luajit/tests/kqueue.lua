@@ -132,7 +132,8 @@ check.test("on kqueue, the HTTP server serves clients, sends large responses and
 end)
 
 -- With libkqueue, a kqueue cannot watch another kqueue, so the test reads the signals' descriptor without a loop. This
--- test must come before the next one: if a process has used libkqueue, its forked children get no events.
+-- test must come before the next one: after this process has watched files with libkqueue, its forked children get no
+-- events.
 check.test("signals are read from a kqueue", function()
   process.run_with(function()
     sys.open_signals, sys.read_signal = declarations.open_signals, declarations.read_signal

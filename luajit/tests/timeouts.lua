@@ -110,7 +110,7 @@ for _, name in ipairs { "epoll", "poll" } do
       for i = 1, 3 do
         held[i] = client.connect(port)
         check.eventually(2, function()
-          -- The connection that waited for the server's start may still count.
+          -- The connection with which `with_server` waited for the server may still count.
           local answer = held[i]:ask("GET", "/")
           if answer and answer.status == 200 then return true end
           held[i]:close()

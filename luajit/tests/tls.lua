@@ -305,7 +305,7 @@ check.test("HTTPS and secure WebSockets work in the server and in the client", f
     local options = { tls = { ca = folder .. "/ca.pem" } }
     local first, second = http.client(options), http.client(options)
     check.eventually(2, function()
-      -- The connection that waited for the server's start may still count.
+      -- The connection with which `with_server` waited for the server may still count.
       local answer = first:get(url)
       return answer and answer.status == 200
     end, "the first connection is served")

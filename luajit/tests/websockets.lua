@@ -14,7 +14,7 @@ local tasks = require "framewire.task"
 local time = require "framewire.time"
 local websocket = require "framewire.websocket"
 
--- What the task of "GET /late" has reached.
+-- The last result of the task of "GET /late".
 local late = ""
 
 local options = {

@@ -110,7 +110,7 @@ fn document() -> String {
          Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only. In\n\
          batches, `run`, `evaluate`, `freeze`, `unfreeze` and `frozen` have JSON forms ([api.md](api.md#runs)); a\n\
          link sends bytes. Three operations have other names in batches: `read_at` is `read`, `write_at` is `write`,\n\
-         and `append_keys` is `input`.\n\n\
+         and `append_keys` is `input` with `append`.\n\n\
          | code | operation | effect | arguments | result | what it does |\n| --- | --- | --- | --- | --- | --- |\n"
     );
     for info in OPS {

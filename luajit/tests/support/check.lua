@@ -32,7 +32,7 @@ end
 --- Fails if a text does not contain another.
 function M.contains(text, part, what)
   if not tostring(text):find(part, 1, true) then
-    error(("%s: %s does not hold %s"):format(what or "text", show(text), show(part)), 2)
+    error(("%s: %s does not contain %s"):format(what or "text", show(text), show(part)), 2)
   end
 end
 

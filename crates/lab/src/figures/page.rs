@@ -121,7 +121,7 @@ fn memory(name: &str, memory: &Memory) -> String {
 
 fn about(about: &Provenance) -> String {
     format!(
-        "`{}`, {}, at commit {}; {}; {}, {}.\n",
+        "`{}`, {}, at commit {}; {}; {}, libmgba {}.\n",
         about.command.join(" "),
         about.started,
         about.commit.as_deref().unwrap_or("unknown"),
