@@ -57,7 +57,7 @@ fn connecting(evidence: &Evidence) -> String {
             measured = true;
             let _ = writeln!(
                 out,
-                "- {clients} clients at once: {} with the study's kind of script; {} with Framewire's.",
+                "- {clients} clients at once: with the study's kind of script, {}; with Framewire's, {}.",
                 outcome(&study),
                 outcome(&ours)
             );
@@ -108,8 +108,12 @@ fn outcome(result: &Stampede) -> String {
         .last()
         .map_or(String::new(), |slowest| format!(", the slowest after {} ms", millis(*slowest)));
     let failed: Vec<_> = result.failed.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    let failed = if failed.is_empty() { String::new() } else { format!("; {}", failed.join(", ")) };
-    format!("{} answered, {} of them after 1 s or more{slowest}{failed}", result.answered.len(), late(result))
+    let failed = if failed.is_empty() { String::new() } else { format!(", and {}", failed.join(", ")) };
+    format!(
+        "{} got a reply, {} of them after 1 s or more{slowest}{failed}",
+        result.answered.len(),
+        late(result)
+    )
 }
 
 /// The rows with a socket per request, with their rates.

@@ -202,7 +202,8 @@ pub fn endings(evidence: &Evidence) -> String {
         if !quiet.is_empty() {
             let _ = writeln!(
                 out,
-                "\n{}: a warning or an error in the console in {} of {} endings, the network failure included.",
+                "\n{}: the script wrote a warning or an error in {} of {} endings, including the network failure in \
+                 the next table.",
                 capital(name(script)),
                 quiet.iter().filter(|quiet| !**quiet).count(),
                 quiet.len()

@@ -219,8 +219,8 @@ fn allocations(evidence: &Evidence) -> String {
             Some(bytes) => {
                 let _ = writeln!(
                     out,
-                    "- {}: a request makes {} bytes of garbage in Lua (collector stopped, 40/s, a pool; without the \
-                     garbage that the script makes without requests).",
+                    "- {}: a request makes {} bytes of garbage in Lua (collector stopped, 40/s, a pool). This does not \
+                     include the garbage that the script makes even when there are no requests.",
                     evidence.source(name(script), &step),
                     thousands(&format!("{bytes:.0}"))
                 );

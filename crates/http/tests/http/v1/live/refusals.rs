@@ -70,7 +70,7 @@ fn the_numbers_of_streams_and_watches_are_limited() {
         assert!(problem(&reply, 503)["detail"].as_str().unwrap().contains("2 streams"));
     }
     drop(open);
-    // The watch behind `/v1/events` continues without readers and counts too, so only two more can be created.
+    // The watch of `/v1/events` continues without readers and counts too, so only two more can be created.
     for number in 1..3 {
         json_of(&post(&server, "/v1/watches", &json!({"watch": [format!("u8[{number}]")]})), 201);
     }
