@@ -133,8 +133,8 @@ fn hostile_requests_are_refused_or_understood_in_exactly_one_way() {
     let server = Server::with(|app| {
         // Most requests in the list have `Host: a`.
         app.access.pages.allow_host("*").unwrap();
-        app.limits.head = Duration::from_secs(2);
-        app.limits.body = Duration::from_secs(2);
+        app.limits.head = Duration::from_secs(4);
+        app.limits.body = Duration::from_secs(4);
     });
     let work = |part: &[Value]| -> Vec<String> {
         let name = |case: &Value| case["name"].as_str().unwrap().to_owned();

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use super::support::{Server, wait_for};
+use super::support::{PATIENCE, Server, wait_for};
 
 const MIB: usize = 1024 * 1024;
 
@@ -25,7 +25,10 @@ fn a_large_range_arrives_complete() {
 /// small ones are still answered.
 #[test]
 fn large_replies_together_have_a_memory_limit() {
-    let server = Server::with(|app| app.limits.max_replies = 20 * MIB);
+    let server = Server::with(|app| {
+        app.deadline = PATIENCE;
+        app.limits.max_replies = 20 * MIB;
+    });
     let large = "/core/readrange?address=0&length=16777216";
     let mut stream = server.connect();
     write!(stream, "GET {large} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();

@@ -1,6 +1,6 @@
 //! Reading and writing: the bus, memory domains, registers.
 
-use super::support::{Server, field};
+use super::support::{PATIENCE, Server, field};
 
 #[test]
 fn values_of_every_width_round_trip_on_the_bus() {
@@ -56,7 +56,7 @@ fn ranges_are_lower_case_hex_pairs() {
 
 #[test]
 fn the_longest_range_is_returned_completely() {
-    let server = Server::start();
+    let server = Server::with(|app| app.deadline = PATIENCE);
     let text = server.text("/core/readrange?address=0x02000000&length=16777216");
     assert_eq!(text.len(), 3 * 16 * 1024 * 1024 - 1);
 }

@@ -258,7 +258,8 @@ fn many_simultaneous_repeats_are_performed_once_and_get_the_same_reply() {
 #[test]
 fn a_request_whose_client_left_is_finished_and_its_repeat_gets_the_reply() {
     let server = Server::start();
-    let body = r#"{"keys":["A"],"frames":20}"#;
+    // The press is long, so that the test sees it.
+    let body = r#"{"keys":["A"],"frames":180}"#;
     let mut stream = server.connect();
     let head =
         "POST /v1/tap?wait=true HTTP/1.1\r\nhost: localhost\r\nidempotency-key: left\r\ncontent-length: ";
@@ -275,7 +276,7 @@ fn a_request_whose_client_left_is_finished_and_its_repeat_gets_the_reply() {
 
 #[test]
 fn when_too_many_keys_are_remembered_new_ones_are_refused() {
-    let life = Duration::from_millis(1500);
+    let life = Duration::from_secs(6);
     let server = Server::with(|app| (app.limits.max_keys, app.limits.keyed_life) = (4, life));
     let hold = |key: &str| keyed_json(&server, "POST", "/v1/hold", key, &json!({"keys": ["L"]}));
     let first = hold("0");

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::live::script::connected;
-use super::ok;
 use super::problems::problem;
+use super::{measure_alone, ok};
 use crate::support::{Server, wait_for};
-use crate::until_good::until_good;
 
 fn post(server: &Server, path: &str, body: Value) -> crate::support::Reply {
     server.request("POST", path, body.to_string().as_bytes())
@@ -63,7 +62,7 @@ fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
 
 #[test]
 fn going_back_twenty_seconds_and_getting_the_picture_takes_less_than_50_ms() {
-    until_good(median_of_going_back, |median| median.as_millis() < 50);
+    measure_alone(median_of_going_back, |median| median.as_millis() < 50);
 }
 
 fn median_of_going_back() -> Duration {

@@ -20,9 +20,22 @@ mod search;
 mod sensors;
 mod states;
 
+use std::fmt::Debug;
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::Value;
 
 use crate::support::{Reply, Server};
+use crate::until_good::until_good;
+
+/// Like [`until_good`], but no other such measurement runs at the same time, because it would load the machine.
+#[track_caller]
+fn measure_alone<T: Debug>(measure: impl FnMut() -> T, is_good: impl Fn(&T) -> bool) {
+    static TURN: Mutex<()> = Mutex::new(());
+    // A measurement that fails poisons the lock.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    until_good(measure, is_good);
+}
 
 /// The JSON of a reply, which must have the status 200.
 #[track_caller]

@@ -8,7 +8,7 @@ use tungstenite::client::IntoClientRequest;
 use tungstenite::protocol::Message;
 use tungstenite::{Error, WebSocket};
 
-use crate::support::{Reply, Server, encoded};
+use crate::support::{Reply, Server, encoded, wait_for};
 
 /// An event, from a stream of server-sent events or over JSON-RPC.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,6 +223,12 @@ fn event(message: &Value) -> Event {
     let params = &message["params"];
     let text = |field: &str| params[field].as_str().unwrap_or_else(|| panic!("{message}")).to_owned();
     Event { id: text("id"), name: text("event"), data: params["data"].clone() }
+}
+
+/// Waits until this many requests wait for a condition or a frame.
+pub fn wait_for_waiters(server: &Server, count: usize) {
+    let sample = format!("framewire_streams{{kind=\"wait\"}} {count}");
+    wait_for("requests that wait", || server.text("/metrics").contains(&sample));
 }
 
 /// Sends a POST with a JSON body.

@@ -164,6 +164,9 @@ fn freezes_values(server: &Server) {
 
 fn appends_timelines(server: &Server) {
     let input = |body: Value| json_of(&post(server, "/v1/input", &body), 200);
+    let lockstep = |timeout: u32| json_of(&post(server, "/v1/lockstep", &json!({"timeout": timeout})), 200);
+    // Without lockstep, the timelines could end before the requests that depend on them.
+    lockstep(60_000);
     let first = input(json!({"sequence": "A:40 .:20"}));
     let second = input(json!({"sequence": "A:5", "append": true}));
     let third = values(server, json!([{"op": "input", "sequence": "B:2 .:3", "append": true}])).remove(0);
@@ -179,6 +182,7 @@ fn appends_timelines(server: &Server) {
     assert_eq!(done["why"], "condition", "{done}");
     let frame = |step: usize| done["steps"][step]["frame"].as_u64().unwrap();
     assert_eq!((frame(2) - frame(1), frame(3) - frame(2), frame(4) - frame(3)), (20, 5, 2), "{done}");
+    lockstep(0);
     let path = format!("/v1/input/{}", third["id"]);
     wait_for("the end of the timeline", || json_of(&server.get(&path), 200)["over"]["cancelled"] == false);
     let fourth =
@@ -341,7 +345,12 @@ fn watches_texts(server: &Server) {
     let mut events = Events::open(server, &watch(&[text, bytes, "bytes[u32[scratch], 2] == \"4657\""]));
     let values = events.wait_for("values").data["values"].clone();
     assert_eq!((&values[text], &values[bytes]), (&json!("FWORDS"), &json!(true)));
-    batch(server, json!([{"op": "write_range", "address": "scratch+32", "data": "47"}]));
+    // The game is not played, so it loses its balls. It has enough of them until a condition below needs one.
+    let written = json!([
+        {"op": "write_range", "address": "scratch+32", "data": "47"},
+        {"op": "write", "address": "lives", "value": 9},
+    ]);
+    batch(server, written);
     // The emulator evaluates the expression with the pointer separately, so its change may come in an event of its own.
     let mut changes = serde_json::Map::new();
     while changes.len() < 3 {

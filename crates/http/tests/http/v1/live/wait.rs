@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::client::{json_of, post};
-use super::script::connected;
-use crate::support::{Server, field};
+use super::client::{json_of, post, wait_for_waiters};
+use super::script::{ScriptPort, ready};
+use crate::support::{PATIENCE, Server, field, wait_for};
+use crate::until_good::until_good;
 use crate::v1::problems::problem;
 
 #[test]
@@ -17,13 +18,26 @@ fn a_condition_that_already_holds_is_answered_at_once() {
     assert_eq!((&waited["held"], &waited["frames"]), (&true.into(), &0.into()));
 }
 
+/// Sends a wait to a paused game, which therefore cannot run past the condition before the wait begins. Then runs
+/// single frames until the game's own counter is `last`. Returns the reply.
+fn wait_in_single_frames(server: &Server, until: &str, last: u32) -> Value {
+    let step = json!({"ops": [{"op": "advance", "frames": 1}, {"op": "read", "address": "frame"}]});
+    let step = || json_of(&post(server, "/v1/batch", &step), 200)["results"][1]["value"].clone();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| post(server, "/v1/wait", &json!({"until": until})));
+        wait_for_waiters(server, 1);
+        wait_for("the last frame", || step() == last);
+        json_of(&waiting.join().unwrap(), 200)
+    })
+}
+
 #[test]
 fn the_reply_has_the_frame_in_which_the_condition_became_true() {
-    let server = Server::start();
+    let server = Server::demo(true, |app| app.deadline = PATIENCE);
     let frame = field("frame");
-    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 90")})), 200);
+    let waited = wait_in_single_frames(&server, &format!("u32[{frame}] == 90"), 95);
     assert_eq!(waited["held"], true);
-    let later = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 120")})), 200);
+    let later = wait_in_single_frames(&server, &format!("u32[{frame}] == 120"), 125);
     let between = later["frame"].as_u64().unwrap() - waited["frame"].as_u64().unwrap();
     assert_eq!(between, 30);
     assert!(later["frames"].as_u64().unwrap() <= 30);
@@ -31,8 +45,8 @@ fn the_reply_has_the_frame_in_which_the_condition_became_true() {
 
 #[test]
 fn a_condition_can_use_the_frame_counter() {
-    let server = Server::start();
-    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "frame >= 100 or false"})), 200);
+    let server = Server::demo(true, |app| app.deadline = PATIENCE);
+    let waited = wait_in_single_frames(&server, "frame >= 100 or false", 105);
     assert_eq!((&waited["held"], &waited["frame"]), (&true.into(), &100.into()));
 }
 
@@ -49,12 +63,25 @@ fn a_wait_ends_after_its_frames_even_while_the_memory_changes() {
 
 #[test]
 fn waits_on_an_attached_mgba_end_in_the_exact_frame_too() {
-    let (_core, server) = connected();
-    let frames = [100, 130].map(|frame| {
-        let waited =
-            json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[frame] >= {frame}")})), 200);
-        assert_eq!(waited["held"], true);
-        waited["frame"].as_u64().unwrap()
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|app| app.deadline = PATIENCE));
+    ready(&server);
+    // In lockstep, the game cannot run past the conditions before the waits begin.
+    json_of(&post(&server, "/v1/lockstep", &json!({"timeout": 60_000})), 200);
+    let now = json_of(&server.get("/v1/memory/frame"), 200)["value"].as_u64().unwrap();
+    let frames = thread::scope(|scope| {
+        let server = &server;
+        let waiting = [now + 100, now + 130].map(|frame| {
+            let until = json!({"until": format!("u32[frame] >= {frame}")});
+            scope.spawn(move || post(server, "/v1/wait", &until))
+        });
+        wait_for_waiters(server, 2);
+        json_of(&post(server, "/v1/lockstep", &json!({"timeout": 0})), 200);
+        waiting.map(|waiting| {
+            let waited = json_of(&waiting.join().unwrap(), 200);
+            assert_eq!(waited["held"], true);
+            waited["frame"].as_u64().unwrap()
+        })
     });
     assert_eq!(frames[1] - frames[0], 30);
     let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "score > 999999", "frames": 20})), 200);
@@ -76,8 +103,11 @@ fn another_request_can_make_the_condition_true() {
 #[test]
 fn a_wait_on_a_paused_emulator_gets_an_error() {
     let server = Server::demo(true, |app| app.deadline = Duration::from_millis(300));
-    let begun = Instant::now();
-    let error = problem(&post(&server, "/v1/wait", &json!({"until": "frame > 10"})), 504);
-    assert!(error["detail"].as_str().unwrap().contains("paused"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    let time_until_the_error = || {
+        let begun = Instant::now();
+        let error = problem(&post(&server, "/v1/wait", &json!({"until": "frame > 10"})), 504);
+        assert!(error["detail"].as_str().unwrap().contains("paused"), "{error}");
+        begun.elapsed()
+    };
+    until_good(time_until_the_error, |time| *time < Duration::from_secs(5));
 }

@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::handshake;
 use crate::failures::{attached, closed_port};
-use crate::support::{Reply, Server};
+use crate::support::{Reply, Server, wait_for};
 use crate::v1::batch::batch;
+use crate::v1::live::client::wait_for_waiters;
 use crate::v1::problems::problem;
 
 fn number(reply: &Reply, header: &str) -> u32 {
@@ -42,14 +43,22 @@ fn the_picture_is_sent_as_a_png_file_or_as_pixels() {
 fn a_request_waits_for_the_picture_of_exactly_the_given_frame() {
     let server = Server::start();
     for format in ["png", "rgb"] {
+        // While the game is paused, the wanted frame cannot pass before the request arrives.
+        batch(&server, &json!({"ops": [{"op": "pause"}]}));
         let wanted = server.number("/core/currentframe") as u32 + 25;
-        let reply = server.get(&format!("/v1/screen?format={format}&frame={wanted}"));
+        let reply = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| server.get(&format!("/v1/screen?format={format}&frame={wanted}")));
+            wait_for_waiters(&server, 1);
+            batch(&server, &json!({"ops": [{"op": "resume"}]}));
+            waiting.join().unwrap()
+        });
         assert_eq!((reply.status, number(&reply, "framewire-frame")), (200, wanted));
     }
     // This holds at any speed: here, frames run as fast as possible.
     let fast = Server::paused();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| fast.get("/v1/screen?format=rgb&frame=777"));
+        wait_for_waiters(&fast, 1);
         while !waiting.is_finished() {
             batch(&fast, &json!({"ops": [{"op": "advance", "frames": 50}]}));
         }
@@ -95,6 +104,10 @@ fn the_picture_of_a_frame_is_as_exact_for_requests_with_more_checks() {
         std::thread::scope(|scope| {
             let waiting =
                 scope.spawn(|| server.request_with("GET", "/v1/screen?format=rgb&frame=777", headers, b""));
+            wait_for("the request", || {
+                let metrics = server.request_with("GET", "/metrics", &authorization(&full), b"").text();
+                metrics.contains("framewire_streams{kind=\"wait\"} 1")
+            });
             while !waiting.is_finished() {
                 server.request_with("POST", "/v1/batch", &authorization(&full), advance.as_bytes());
             }
@@ -161,7 +174,8 @@ fn a_frame_that_is_past_or_does_not_come_is_an_error() {
 
 #[test]
 fn without_an_emulator_there_is_no_picture() {
-    let server = attached(closed_port(), |_| {});
+    let (_socket, address) = closed_port();
+    let server = attached(address, |_| {});
     for target in ["/v1/screen", "/v1/screen?frame=5", "/v1/video.mjpeg"] {
         problem(&server.get(target), 502);
     }

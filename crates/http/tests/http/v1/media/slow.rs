@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::viewer::Viewer;
 use crate::support::{Server, wait_for};
-use crate::until_good::until_good;
+use crate::v1::measure_alone;
 
 /// The largest accepted age of a viewer's next picture, in frames before the emulator's current frame. It allows for a
 /// busy machine.
@@ -17,7 +17,7 @@ fn frame(server: &Server) -> u32 {
 #[test]
 fn a_viewer_that_stops_reading_disturbs_no_other_and_gets_the_newest_picture_when_it_reads_again() {
     // The reader gets most of 240 pictures. The sleeper first gets only a few old ones.
-    until_good(with_a_sleeper, |(pictures, old, late)| *pictures >= 160 && *old <= 40 && *late <= FRESH);
+    measure_alone(with_a_sleeper, |(pictures, old, late)| *pictures >= 160 && *old <= 40 && *late <= FRESH);
 }
 
 /// How many pictures a viewer gets while another does not read, how many old pictures the other gets when it reads

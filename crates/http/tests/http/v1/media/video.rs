@@ -7,8 +7,8 @@ use tungstenite::Message;
 use super::handshake;
 use super::viewer::{Viewer, end_of, socket};
 use crate::support::Server;
-use crate::until_good::until_good;
 use crate::v1::batch::batch;
+use crate::v1::measure_alone;
 use crate::v1::problems::problem;
 
 #[test]
@@ -48,7 +48,7 @@ fn a_viewer_sees_a_state_that_is_loaded_while_the_emulator_is_paused() {
 #[test]
 fn every_frame_is_sent_and_each_delta_is_based_on_the_picture_before_it() {
     // On a busy machine, the server may skip pictures, but at most three of ten.
-    until_good(pictures_and_frames, |(pictures, frames)| pictures * 10 >= frames * 7);
+    measure_alone(pictures_and_frames, |(pictures, frames)| pictures * 10 >= frames * 7);
 }
 
 /// How many pictures three viewers get, and how many frames run meanwhile.
@@ -83,7 +83,7 @@ fn a_viewer_with_a_lower_rate_gets_fewer_pictures() {
         }
         viewer.picture().tick - first
     };
-    until_good(frames_of_eleven_pictures, |frames| (60..=90).contains(frames));
+    measure_alone(frames_of_eleven_pictures, |frames| (60..=90).contains(frames));
 }
 
 #[test]
