@@ -92,8 +92,8 @@ class Proxy:
         drop_replies: How many times to end the connection instead of forwarding a reply.
         drop_requests: How many times to end the connection instead of forwarding a request.
         budget: Each connection ends after a random number of bytes between these two; None means never.
-        silent: While this is true, a connection on which the server sends something stops forwarding the server's data.
-            It stays open.
+        silent: If the server sends something while this is true, the connection on which it sends forwards no more data
+            from the server, even after this is false again. The connection stays open.
         refuse: Whether to end new connections at once.
         cuts: How many times connections were ended on purpose.
     """

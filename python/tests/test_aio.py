@@ -54,7 +54,7 @@ async def test_contexts_and_streams_begin_without_await(client: aio.AsyncClient)
 
 
 async def test_many_requests_can_be_open_at_once(client: aio.AsyncClient) -> None:
-    """These are more than the server accepts per connection. The others wait in the client."""
+    """There are more requests than the server accepts on one connection. The rest wait in the client."""
     assert await asyncio.gather(*(client.read("lives") for _ in range(3000))) == [3] * 3000
 
 

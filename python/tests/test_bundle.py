@@ -95,7 +95,7 @@ MANIFEST = closed(
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """A bundle, made from a folder with the same file names as the archive."""
+    """A bundle, made from a folder whose files have the same names as those in the archive of `make dist`."""
     folder = tmp_path / "archive"
     (folder / "licences").mkdir(parents=True)
     (folder / "framewire").write_bytes(b"\x7fELF program")

@@ -1,4 +1,4 @@
-"""The synchronous client with an embedded core. It is generated from the asynchronous one, so this tests both."""
+"""The synchronous client, with an embedded core. The client is generated from the asynchronous one, so this tests both."""
 
 from __future__ import annotations
 

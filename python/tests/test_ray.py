@@ -139,7 +139,8 @@ def test_no_step_is_lost_or_repeated_when_nodes_are_lost(cluster: Cluster, secon
         found: list[Any] = [fleet.reset(seed=5)[0].copy()]
         used_again = np.empty(ENVS, dtype=np.int64)
         for step in range(steps):
-            # Kill workers in the middle of a step: one before the first saved states, and two after them.
+            # Lose workers in the middle of a step: one before states are saved for the first time, and two later. The
+            # last one is lost with its node.
             used_again[:] = actions(step)
             fleet.send(used_again)
             if step == steps // 10:
@@ -276,8 +277,8 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
 
 
 def test_rewards_are_not_taken_for_observations(second: Any, tmp_path: Path) -> None:
-    # Rewards and observations both have eight bytes per environment. They are sent as large arrays, outside of the
-    # pickle.
+    # Rewards and observations both have eight bytes per environment. They are sent as large arrays, which are not part
+    # of the pickled reply.
     game = demo_scenario(
         tmp_path,
         "two",
@@ -808,7 +809,7 @@ def kill_actor(actor: Any) -> None:
 
 
 def kill_node(cluster: Cluster, node: Any, workers: Sequence[Any]) -> None:
-    """Kills all processes of a node at once, as if its machine had lost power."""
+    """Kills Ray's processes of a node and those of these workers that are there, as if its machine had lost power."""
     cluster.remove_node(node, allow_graceful=False)
     for group in workers:
         if group.place.node.id == node.node_id:

@@ -62,7 +62,7 @@ def scraped() -> Figures:
 
 
 def exported(fits: Callable[[Figures], bool]) -> Figures:
-    """Reads the exported metrics until `fits` accepts them, but for at most a minute."""
+    """Reads the exported metrics until `fits` accepts them, but for at most a minute. Returns those that it read last."""
     end = time.monotonic() + 60
     while True:
         # The exporter of a node starts a moment after the node.

@@ -4,7 +4,7 @@ The connection of some calls is cut. The demo game's own log shows which keys we
 
     mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio with PROGRAM, which uses the server at URL
 
-FRAMEWIRE_MCP_CALLS is the number of calls over each of the two.
+FRAMEWIRE_MCP_CALLS is the number of calls over HTTP, and also the number of calls over stdio.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ import uuid
 from mcp import Client, StdioServerParameters
 
 CALLS = int(os.environ.get("FRAMEWIRE_MCP_CALLS", "10"))
-# The number of calls whose connection is cut, over each of the two.
+# The number of calls over HTTP whose connection is cut, and also the number of such calls over stdio.
 CUTS = 4
 KEYS = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
 # The demo game's frame counter, the address of its log of the keys in each frame, and how many frames the log has.

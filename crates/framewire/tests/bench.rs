@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use framewire_loadtest::report::Report;
 use framewire_loadtest::row::Row;
+use tokio::net::TcpSocket;
 use until_good::until_good;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_framewire");
@@ -21,6 +22,8 @@ struct Server {
     child: Child,
     http: String,
     script: u16,
+    /// Keeps the script's port for the script.
+    _reserved: TcpSocket,
 }
 
 impl Server {
@@ -30,7 +33,12 @@ impl Server {
 
     fn start_with(options: &[&str]) -> Server {
         // The script takes its port from the environment variable FRAMEWIRE_SCRIPT_PORT.
-        let script = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // This socket is bound to that port, so no other program gets it. It does not listen, and on Linux, such a
+        // port can be bound again with the option `SO_REUSEADDR`.
+        let reserved = TcpSocket::new_v4().unwrap();
+        reserved.set_reuseaddr(true).unwrap();
+        reserved.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let script = reserved.local_addr().unwrap().port();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut child = Command::new(PROGRAM)
             .args(["serve", "--quiet", "--listen", "127.0.0.1:0"])
@@ -46,7 +54,7 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let http = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Server { child, http, script }
+        Server { child, http, script, _reserved: reserved }
     }
 }
 
@@ -334,10 +342,16 @@ fn an_interrupted_run_reports_what_it_measured() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The program prints a line each second. After the first line, something was measured.
-    let mut line = String::new();
+    // The program prints a line each second, such as `1/1 100/s: 1 of 60 s: 99.5/s, p50 ...`. On a busy machine, the
+    // first second can have fewer replies.
     let mut lines = BufReader::new(child.stderr.take().unwrap());
-    lines.read_line(&mut line).unwrap();
+    let mut rate: f64 = 0.0;
+    while rate < 50.0 {
+        let mut line = String::new();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "the run is over");
+        let figures = line.split_once(" s: ").and_then(|(_, figures)| figures.split_once("/s"));
+        rate = figures.map_or(0.0, |(rate, _)| rate.parse().unwrap());
+    }
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
@@ -349,11 +363,9 @@ fn an_interrupted_run_reports_what_it_measured() {
 
 #[test]
 fn errors_say_what_to_type() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let closed = format!("http://{closed}/");
     let cases: [(&[&str], &str); 18] = [
         (&[], "http://127.0.0.1:5000/mgbaendpoint"),
-        (&[&closed], "framewire serve"),
+        (&["http://127.0.0.1:1/"], "framewire serve"),
         (&["embedded", "--rates", "0"], "numbers above 0"),
         (&["embedded", "--concurrency", "0"], "at least 1"),
         (&["embedded", "--goal", "p99<40"], "40ms"),

@@ -1,5 +1,6 @@
 /* Writes the pictures of mGBA's own tile, sprite and map views for a state of a game. They come from libmgba's caches,
- * from which mGBA's Qt program also draws these views. The tiles of a sprite are put together as in its ObjView.cpp.
+ * from which mGBA's Qt program also draws these views. The tiles of a sprite are put together as in the program's
+ * ObjView.cpp.
  *
  *   views ROM STATE FOLDER
  *

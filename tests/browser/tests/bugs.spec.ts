@@ -156,7 +156,7 @@ test("the symbols are those of the selected emulator, even if a late answer has 
   const late = page.waitForResponse((response) => response.url().includes("emulator=first"));
   release();
   await (await late).finished();
-  // The page has handled the answer when it has answered this.
+  // At the end of this pause, the page has handled the late answer.
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
   await expect(cell).toHaveAttribute("title", "new");
 });

@@ -46,7 +46,7 @@ function difference(seen: View, wanted: View | undefined): string {
   return "";
 }
 
-/** Compares all that the panel can show with mGBA's views. Returns the number of pictures without the palettes. */
+/** Compares all that the panel can show with mGBA's views. Returns how many pictures, other than palettes, it compared. */
 async function compare(page: Page, panel: Locator, views: Map<string, View>): Promise<number> {
   let compared = 0;
   const same = async (name: string, canvas: Locator, wanted = views.get(name)): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The decoder of the video stream, with the same test vectors as the encoder. */
+/** The decoder of the video stream, and clips of the stream, with the same test vectors as the encoder. */
 
 import { readFileSync } from "node:fs";
 import { Clip } from "../../../crates/console/web/clip.js";

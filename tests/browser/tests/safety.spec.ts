@@ -159,8 +159,8 @@ async function expectNoEffect(page: Page, server: Server, url: string): Promise<
   const attempts = await page.evaluate(attack, url);
   expect(attempts.length).toBeGreaterThan(20);
   expect(attempts.filter(({ outcome }) => outcome.startsWith("got"))).toEqual([]);
-  // Requests whose answers the page cannot see may still reach the server. After this request, the server has handled
-  // all earlier ones.
+  // Requests whose answers the page cannot see may still reach the server. This request gives the server time to handle
+  // them.
   await server.json("/v1/emulator");
   expect(await server.batch({ op: "read32", address: SCRATCH }, { op: "get_keys" })).toEqual([1, 0]);
   const after = await server.json<{ frame: number; run: string }>("/v1/emulator");

@@ -1,6 +1,5 @@
 //! Tests of the attached emulator. It is connected to the real script, which runs in the Lua of an embedded core.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -21,8 +20,15 @@ use super::support::{
     submit, wait_for,
 };
 
+/// A port for a script or a proxy. A socket stays bound to it until the process ends, so no other program gets the
+/// port. The socket does not listen, and on Linux, such a port can be bound again with the option `SO_REUSEADDR`.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_reuseaddr(true).expect("an option");
+    socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+    let port = socket.local_addr().expect("an address").port();
+    std::mem::forget(socket);
+    port
 }
 
 /// The scripts for a core: the settings with `port`, and Framewire's script. Also returns the file with the settings,

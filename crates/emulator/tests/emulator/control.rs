@@ -7,9 +7,11 @@ use framewire_emulator::{Embedded, Emulator, EventKind, Run, SetSpeed};
 use framewire_protocol::{Batch, Op, Status, Value, run};
 use tokio::sync::broadcast::Receiver;
 
+use crate::until_good::until_good;
+
 use super::support::{
-    DEMO, batch, bytes, call, config, number, one_frame_run, rebuilt, refusal, rom_file, seconds, soon,
-    start, wait_for,
+    DEMO, alone, batch, bytes, call, config, number, one_frame_run, rebuilt, refusal, rom_file, seconds,
+    soon, start, wait_for,
 };
 
 fn frame(emulator: &impl Emulator) -> i64 {
@@ -65,6 +67,7 @@ fn a_run_ends_in_its_frame_although_the_batch_of_another_run_continues_with_fram
 
 #[test]
 fn pause_set_speed_and_resume_work() {
+    let _alone = alone();
     let emulator = start(Speed::Times(1.0), false);
     let mut events = emulator.events();
     call(&emulator, Op::Pause {});
@@ -104,21 +107,26 @@ fn lockstep_waits_for_each_advance() {
 fn lockstep_ends_without_requests() {
     let emulator = start(Speed::Times(1.0), false);
     let mut events = emulator.events();
-    let begun = Instant::now();
-    call(&emulator, Op::Lockstep { timeout: 1000 });
-    assert_eq!(next(&mut events), EventKind::Paused);
-    // In total, this takes longer than the time-out, but the times between two requests are shorter.
-    let mut asked = begun;
-    while begun.elapsed() < Duration::from_millis(1500) {
-        asked = Instant::now();
-        call(&emulator, Op::GetKeys {});
-        assert!(emulator.state().lockstep);
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(next(&mut events), EventKind::LockstepOver);
-    assert!(asked.elapsed() > Duration::from_millis(900), "{:?}", asked.elapsed());
-    assert_eq!(next(&mut events), EventKind::Running);
-    assert!(!emulator.state().lockstep && emulator.state().run == Run::Running);
+    let measure = || {
+        let begun = Instant::now();
+        call(&emulator, Op::Lockstep { timeout: 1000 });
+        assert_eq!(next(&mut events), EventKind::Paused);
+        // In total, this takes longer than the time-out, but the times between two requests are shorter.
+        let (mut asked, mut kept) = (begun, true);
+        while kept && begun.elapsed() < Duration::from_millis(1500) {
+            asked = Instant::now();
+            call(&emulator, Op::GetKeys {});
+            kept = emulator.state().lockstep;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(next(&mut events), EventKind::LockstepOver);
+        let waited = asked.elapsed();
+        assert_eq!(next(&mut events), EventKind::Running);
+        assert!(!emulator.state().lockstep && emulator.state().run == Run::Running);
+        (kept, waited)
+    };
+    // On a busy machine, the time between two requests can be longer than the time-out.
+    until_good(measure, |(kept, waited)| *kept && *waited > Duration::from_millis(900));
 }
 
 #[test]

@@ -7,6 +7,8 @@ use framewire_emulator::embedded::Speed;
 use framewire_libmgba::Core;
 use framewire_protocol::{Op, Value};
 
+use crate::until_good::until_good;
+
 use super::support::{DEMO, batch, call, soon, start, wait_for, within};
 
 #[test]
@@ -93,15 +95,20 @@ fn screenshots_at_unlimited_speed_show_exactly_their_frames() {
 #[test]
 fn sound_arrives_frame_by_frame() {
     let emulator = start(Speed::Times(1.0), false);
-    let mut audio = emulator.audio().expect("an embedded core has sound");
-    let pieces: Vec<_> = (0..30).map(|_| soon(audio.next())).collect();
-    let rate = pieces[0].rate;
-    assert!(pieces.iter().all(|piece| piece.samples.len().is_multiple_of(2)));
-    let pairs: usize = pieces.iter().map(|piece| piece.samples.len() / 2).sum();
-    // The number of samples that this many frames should have. The real number differs a little from frame to frame.
-    let frames = f64::from(pieces[29].frame - pieces[0].frame + 1);
-    let wanted = f64::from(rate) / 59.7275 * frames;
-    assert!((pairs as f64 - wanted).abs() < 0.1 * wanted, "{pairs} pairs of samples, not {wanted}");
+    let ratio = || {
+        let mut audio = emulator.audio().expect("an embedded core has sound");
+        let pieces: Vec<_> = (0..30).map(|_| soon(audio.next())).collect();
+        let rate = pieces[0].rate;
+        assert!(pieces.iter().all(|piece| piece.samples.len().is_multiple_of(2)));
+        let pairs: usize = pieces.iter().map(|piece| piece.samples.len() / 2).sum();
+        // The number of samples that this many frames should have. The real number differs a little from frame to
+        // frame.
+        let frames = f64::from(pieces[29].frame - pieces[0].frame + 1);
+        let wanted = f64::from(rate) / 59.7275 * frames;
+        pairs as f64 / wanted
+    };
+    // On a busy machine, the sound of some frames is not read in time.
+    until_good(ratio, |ratio| (ratio - 1.0).abs() < 0.1);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
@@ -19,6 +20,12 @@ pub const PRESSES_OF_A: u32 = 0x0200_0010;
 pub const GAME_FRAME: u32 = 0x0200_0008;
 /// Work RAM that the game never uses; `scratch` in rom/memory-map.toml.
 pub const UNUSED: u32 = 0x0203_0000;
+
+/// A lock for tests of the rate of frames, which depends on the load of the processors.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The settings for the demo game with these scripts.
 pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {

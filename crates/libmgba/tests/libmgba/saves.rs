@@ -214,7 +214,7 @@ fn saves_of_odd_sizes_do_no_harm() {
 #[test]
 fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
-        for autoload in [false, true] {
+        for (autoload, frames) in [(false, 5), (true, 5), (true, 60)] {
             if autoload {
                 core.load_save(&[]).unwrap();
                 core.reset();
@@ -224,7 +224,7 @@ fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
             run(&mut core, 5);
             let state = core.save_state(flags::ALL).unwrap();
             core.write8(sram, 0x43);
-            run(&mut core, 5);
+            run(&mut core, frames);
             core.load_state(&state, flags::LOAD).unwrap();
             assert_eq!(core.read8(sram), 0x21);
             run(&mut core, 60);
@@ -232,7 +232,12 @@ fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
             core.reset();
             run(&mut core, 5);
             unlock(&mut core);
-            core.read8(sram);
+            let after = core.read8(sram);
+            // Without a save, the cartridge has nothing to return to. And 5 frames after a write, libmgba still counts
+            // the save as changed, so it makes the state's save the cartridge's.
+            if autoload && frames == 60 {
+                assert_eq!(after, 0x43);
+            }
         }
     }
 }

@@ -7,6 +7,8 @@ mod notices;
 mod peer;
 mod silence;
 mod text;
+#[path = "../../../../tests/src/until_good.rs"]
+mod until_good;
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

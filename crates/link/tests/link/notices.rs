@@ -1,6 +1,6 @@
 //! Tests of a link's notices.
 
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use framewire_link::{Config, Link, Notice};
@@ -25,6 +25,11 @@ fn events(frame: u32) -> EventFrame {
 
 /// Starts a link to `peer` and sends one request. Returns the first `count` notices and answers.
 fn heard(peer: &Peer, count: usize) -> Vec<Heard> {
+    heard_with(peer, count, |_| {})
+}
+
+/// Like [`heard`], and calls `react` with each notice and answer when it comes.
+fn heard_with(peer: &Peer, count: usize, react: impl Fn(&Heard)) -> Vec<Heard> {
     let (runtime, (notices, reported)) = (runtime(), mpsc::channel());
     let answered = notices.clone();
     let listen = Box::new(move |frame, notice| drop(notices.send(Heard::Reported(frame, notice))));
@@ -32,7 +37,12 @@ fn heard(peer: &Peer, count: usize) -> Vec<Heard> {
     let link = Link::start_and_listen(config, runtime.handle(), listen);
     let respond = Box::new(move |_| drop(answered.send(Heard::Answered)));
     link.submit(read8().into(), Instant::now() + Duration::from_secs(10), respond);
-    (0..count).map(|_| reported.recv_timeout(Duration::from_secs(10)).expect("in time")).collect()
+    let next = |_| {
+        let heard = reported.recv_timeout(Duration::from_secs(10)).expect("in time");
+        react(&heard);
+        heard
+    };
+    (0..count).map(next).collect()
 }
 
 #[test]
@@ -72,8 +82,9 @@ fn an_invalid_event_ends_the_connection_and_is_not_reported() {
         script.greet()?;
         if number == 0 {
             // An event of an unknown kind.
-            return script.send(&[8, 0, 0, 0, 8, 1, 0, 0, 0, 1, 0, 99]);
+            script.send(&[8, 0, 0, 0, 8, 1, 0, 0, 0, 1, 0, 99])?;
         }
+        // If the peer closed the connection with unread bytes, the system could discard the event.
         script.ignore()
     });
     let heard = heard(&peer, 3);
@@ -91,19 +102,26 @@ fn an_invalid_event_ends_the_connection_and_is_not_reported() {
 
 #[test]
 fn the_start_and_the_end_of_a_silence_are_reported_once_each() {
-    let peer = Peer::start(|number, mut script| {
+    let (stalled, signal) = mpsc::channel::<()>();
+    let signal = Mutex::new(signal);
+    let peer = Peer::start(move |number, mut script| {
         if number > 0 {
             script.hold();
         }
         script.greet()?;
         // The peer sends nothing until the link has reported that the emulator is stalled, and a bit longer.
-        std::thread::sleep(Duration::from_millis(1600));
+        signal.lock().ok()?.recv().ok()?;
+        std::thread::sleep(Duration::from_millis(600));
         loop {
             let id = script.request()?.id;
             script.send(&reply(id))?;
         }
     });
-    let heard = heard(&peer, 4);
+    let heard = heard_with(&peer, 4, |heard| {
+        if matches!(heard, Heard::Reported(_, Notice::Stalled)) {
+            let _ = stalled.send(());
+        }
+    });
     assert!(heard.contains(&Heard::Answered), "{heard:?}");
     let reported: Vec<_> = heard
         .into_iter()

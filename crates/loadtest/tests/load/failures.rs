@@ -10,6 +10,7 @@ use framewire_loadtest::row::Row;
 use framewire_loadtest::{Check, Stop};
 
 use crate::server::{Action, Server, closed_port};
+use crate::until_good::until_good;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -17,12 +18,17 @@ fn failures(row: &Row) -> BTreeMap<&str, u64> {
     row.failures.iter().map(|(kind, count)| (kind.as_str(), *count)).collect()
 }
 
-/// Sends 40 requests, of which every fourth fails.
-fn each_fourth(fault: fn() -> Action) -> Row {
+/// Sends 40 requests, each with this time limit. Every fourth fails.
+fn each_fourth_within(timeout: Duration, fault: fn() -> Action) -> Row {
     let server = Server::start(move |number| if number % 4 == 3 { fault() } else { Action::Echo });
     let mut plan = crate::plan(40.0, SECOND);
-    plan.timeout = Duration::from_millis(300);
-    let row = crate::run(server.port, Reuse::default(), &plan);
+    plan.timeout = timeout;
+    crate::run(server.port, Reuse::default(), &plan)
+}
+
+/// Sends 40 requests, of which every fourth fails.
+fn each_fourth(fault: fn() -> Action) -> Row {
+    let row = each_fourth_within(5 * SECOND, fault);
     assert_eq!((row.requests, row.correct, row.success), (40, 30, 75.0), "{row:?}");
     assert_eq!(row.intended.count, 30, "only correct replies have a latency");
     row
@@ -30,7 +36,8 @@ fn each_fourth(fault: fn() -> Action) -> Row {
 
 #[test]
 fn a_closed_port_counts_as_refused() {
-    let row = crate::run(closed_port(), Reuse::default(), &crate::plan(40.0, SECOND));
+    let (_bound, port) = closed_port();
+    let row = crate::run(port, Reuse::default(), &crate::plan(40.0, SECOND));
     assert_eq!(failures(&row), BTreeMap::from([("refused", 40)]));
     assert_eq!((row.achieved, row.success, row.intended.count), (0.0, 0.0, 0));
 }
@@ -43,15 +50,17 @@ fn a_close_counts_as_a_reset_before_and_within_a_reply() {
 
 #[test]
 fn a_reply_after_the_timeout_counts_as_timed_out() {
-    let row = each_fourth(|| Action::Silence(SECOND));
-    let missed = |goal: &str| goal.parse::<Goal>().unwrap().missed(&row).len();
-    assert_eq!((missed("p50<300ms"), missed("p90<300ms")), (0, 1), "a quarter is slower than any limit");
-    assert_eq!(failures(&row), BTreeMap::from([("timed out", 10)]));
-    assert!(
-        row.intended.max < 300.0,
-        "a late reply is not taken for the reply to another request: {:?}",
-        row.intended
-    );
+    let measure = || each_fourth_within(Duration::from_millis(300), || Action::Silence(SECOND));
+    let missed = |row: &Row, goal: &str| goal.parse::<Goal>().unwrap().missed(row).len();
+    // On a busy machine, other replies are late, too.
+    until_good(measure, |row| {
+        (row.requests, row.correct, row.success, row.intended.count) == (40, 30, 75.0, 30)
+            // A quarter is slower than any limit.
+            && (missed(row, "p50<300ms"), missed(row, "p90<300ms")) == (0, 1)
+            && failures(row) == BTreeMap::from([("timed out", 10)])
+            // A late reply is not taken for the reply to another request.
+            && row.intended.max < 300.0
+    });
 }
 
 #[test]

@@ -55,22 +55,30 @@ fn poisson_arrivals_have_the_rate_and_come_in_bursts() {
 
 #[test]
 fn stages_change_the_rate_during_a_run() {
-    let server = Server::start(|_| Action::Echo);
-    let stages: Stages = "1s@50,2s@50..250,1s@400".parse().unwrap();
-    let mut plan = crate::plan(1.0, stages.length());
-    plan.load = Load::Stages { stages, arrivals: Arrivals::Constant };
-    plan.warmup = SECOND / 2;
-    let row = crate::run(server.port, Reuse::default(), &plan);
-    assert_eq!((row.requests, row.correct, server.requests()), (750, 750, 775), "{row:?}");
-    assert_eq!((row.load().as_str(), row.asked), ("1s@50,2s@50..250,1s@400", None));
-    let between =
-        |from: f64, to: f64| row.series.iter().filter(move |point| point.at > from && point.at <= to + 1e-9);
-    let mean =
-        |from, to| between(from, to).map(|point| point.rate).sum::<f64>() / between(from, to).count() as f64;
-    for (from, to, asked) in [(0.0, 1.0, 50.0), (1.0, 2.0, 100.0), (2.0, 3.0, 200.0), (3.0, 4.0, 400.0)] {
-        assert!((mean(from, to) / asked - 1.0).abs() < 0.15, "{from} to {to}: {}", mean(from, to));
-    }
-    assert!(between(1.0, 3.0).all(|point| point.asked.is_some_and(|asked| (50.0..=250.0).contains(&asked))));
+    let _alone = crate::alone();
+    let errors = || {
+        let server = Server::start(|_| Action::Echo);
+        let stages: Stages = "1s@50,2s@50..250,1s@400".parse().unwrap();
+        let mut plan = crate::plan(1.0, stages.length());
+        plan.load = Load::Stages { stages, arrivals: Arrivals::Constant };
+        plan.warmup = SECOND / 2;
+        let row = crate::run(server.port, Reuse::default(), &plan);
+        assert_eq!((row.requests, row.correct, server.requests()), (750, 750, 775), "{row:?}");
+        assert_eq!((row.load().as_str(), row.asked), ("1s@50,2s@50..250,1s@400", None));
+        let between = |from: f64, to: f64| {
+            row.series.iter().filter(move |point| point.at > from && point.at <= to + 1e-9)
+        };
+        let mean = |from, to| {
+            between(from, to).map(|point| point.rate).sum::<f64>() / between(from, to).count() as f64
+        };
+        assert!(
+            between(1.0, 3.0).all(|point| point.asked.is_some_and(|asked| (50.0..=250.0).contains(&asked)))
+        );
+        let seconds = [(0.0, 1.0, 50.0), (1.0, 2.0, 100.0), (2.0, 3.0, 200.0), (3.0, 4.0, 400.0)];
+        seconds.map(|(from, to, asked)| mean(from, to) / asked - 1.0)
+    };
+    // On a busy machine, some replies are counted in the next second.
+    until_good(errors, |errors| errors.iter().all(|error| error.abs() < 0.15));
 }
 
 #[test]
@@ -129,13 +137,14 @@ fn a_run_that_is_stopped_reports_what_it_measured() {
     let measure = || {
         let start = Instant::now();
         let row = stopped(&server, &crate::plan(100.0, 60 * SECOND));
-        assert!(start.elapsed() < 3 * SECOND);
+        let elapsed = start.elapsed();
         assert!(row.cut_short && row.warnings.iter().any(|warning| warning.starts_with("cut short")));
-        row
+        (row, elapsed)
     };
     // On a busy machine, the stop comes late.
-    until_good(measure, |row| {
-        (80..=120).contains(&row.correct)
+    until_good(measure, |(row, elapsed)| {
+        *elapsed < 3 * SECOND
+            && (80..=120).contains(&row.correct)
             && (row.seconds - 1.0).abs() < 0.3
             && (row.achieved - 100.0).abs() < 5.0
     });
@@ -143,9 +152,12 @@ fn a_run_that_is_stopped_reports_what_it_measured() {
 
 #[test]
 fn requests_that_a_stop_cut_off_are_not_time_outs() {
-    let server = Server::start(|_| Action::Silence(4 * SECOND));
+    // Neither a reply nor a time-out comes before the stop, however late that is.
+    let server = Server::start(|_| Action::Silence(30 * SECOND));
+    let mut plan = crate::plan(50.0, 60 * SECOND);
+    plan.timeout = 60 * SECOND;
     let measure = || {
-        let row = stopped(&server, &crate::plan(50.0, 60 * SECOND));
+        let row = stopped(&server, &plan);
         assert_eq!((row.requests, row.failures.len()), (0, 0), "{row:?}");
         assert!(row.warnings[0].contains("still open are not counted"), "{:?}", row.warnings);
         row.cut_off
@@ -159,7 +171,6 @@ fn requests_that_a_stop_cut_off_are_not_time_outs() {
 fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
     let _alone = crate::alone();
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -170,20 +181,22 @@ fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
     // Threads that this thread starts from now on, such as the tester's, inherit this affinity. The server's threads
     // do not, because they were started before.
     sched_setaffinity(None, &one).unwrap();
-    let done = Arc::new(AtomicBool::new(false));
+    // The other thread ends when this test drops its reference, also in a panic.
+    let running = Arc::new(());
     let other = {
-        let done = Arc::clone(&done);
-        thread::spawn(move || while !done.load(Ordering::Relaxed) {})
+        let running = Arc::clone(&running);
+        thread::spawn(move || while Arc::strong_count(&running) > 1 {})
     };
-    let starved = crate::run(server.port, Reuse::default(), &crate::plan(100_000.0, SECOND / 2));
-    let idle = crate::run(server.port, Reuse::default(), &crate::plan(20.0, SECOND / 2));
-    done.store(true, Ordering::Relaxed);
-    other.join().unwrap();
-    assert!(starved.tester_busy.unwrap() > 0.9 && starved.tester_limited(), "{:?}", starved.tester_busy);
-    assert!(
-        !starved.warnings.iter().any(|text| text.contains("the target was too slow")),
-        "{:?}",
-        starved.warnings
+    let run = |rate| crate::run(server.port, Reuse::default(), &crate::plan(rate, SECOND / 2));
+    until_good(
+        || run(100_000.0),
+        |starved| {
+            starved.tester_busy.unwrap() > 0.9
+                && starved.tester_limited()
+                && !starved.warnings.iter().any(|text| text.contains("the target was too slow"))
+        },
     );
-    assert!(idle.tester_busy.unwrap() < 0.5, "{:?}", idle.tester_busy);
+    until_good(|| run(20.0).tester_busy.unwrap(), |busy| *busy < 0.5);
+    drop(running);
+    other.join().unwrap();
 }
