@@ -254,11 +254,14 @@ check.test("a client whose channel is changed by others gets an error, and the n
       "printf 01234567 | dd of=FILE bs=1 seek=160 conv=notrunc status=none",
       "dd if=/dev/urandom of=FILE bs=128 seek=1 count=1 conv=notrunc status=none",
     } do
-      local game = connect()
-      assert(game:step(1))
-      local seconds = change(game, command)
-      assert(seconds < 1, command .. " took " .. seconds)
-      game:close()
+      -- A busy machine can delay the notice.
+      check.eventually(5, function()
+        local game = connect()
+        assert(game:step(1))
+        local seconds = change(game, command)
+        game:close()
+        return seconds < 1
+      end, "this was noticed in time: " .. command)
     end
     local game = connect()
     check.equal(game:call("game_title"), "FRAMEWIRE")

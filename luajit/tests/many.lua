@@ -24,10 +24,12 @@ for _, name in ipairs { "epoll", "poll" } do
         check.equal(idle[i]:ask("GET", "/").body, "hello")
       end
       local other = client.connect(port)
-      local seconds = process.timed(function()
-        for _ = 1, 1000 do check.equal(other:ask("GET", "/").body, "hello") end
-      end)
-      assert(seconds < 3, "1,000 requests took " .. seconds)
+      -- Idle connections would slow down every round. A busy machine slows down only some.
+      check.eventually(30, function()
+        return process.timed(function()
+          for _ = 1, 1000 do check.equal(other:ask("GET", "/").body, "hello") end
+        end) < 3
+      end, "1,000 requests took less than 3 s")
       for i = 1, 1000 do
         check.equal(idle[i]:ask("GET", "/").body, "hello")
         idle[i]:close()

@@ -9,22 +9,27 @@ local signal = require "framewire.signal"
 local worker = require "framewire.worker"
 
 check.test("a signal reaches the loop's callback", function()
+  local shared = "framewire-test-" .. ffi.C.getpid()
+  shm.remove(shared)
+  local block = assert(shm.create(shared, 64))
+  local received = ffi.cast("volatile uint32_t *", block.data)
   process.run_with(function()
     local loop = assert(loops.new())
     local seen = {}
     assert(loop:on_signal({ "USR1", "TERM" }, function(name)
       seen[#seen + 1] = name
+      received[0] = #seen
       if name == "TERM" then loop:stop() end
     end))
     loop:after(0, function() signal.send(ffi.C.getpid(), "USR1") end)
     assert(loop:run())
     assert(seen[1] == "USR1" and seen[#seen] == "TERM")
   end, function(child)
-    -- Gives the process time to register its callback. Otherwise TERM would end the process, and `run_with` would
-    -- report this.
-    require("framewire.time").sleep(0.2)
+    -- Until the process has registered its callback, TERM would end the process, and `run_with` would report this.
+    check.eventually(5, function() return received[0] > 0 end, "the process receives USR1")
     child:signal("TERM")
   end)
+  shm.remove(shared)
 end)
 
 check.test("signals that cannot be waited for are refused", function()

@@ -87,12 +87,19 @@ check.test("if an address does not answer, the next one is tried", function()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
   local close = silent_listener(port)
-  local seconds = process.timed(function()
-    local client = assert(socket.connect({ "127.0.0.2", "127.0.0.1" }, port, 1))
-    check.equal(client:peer(), "127.0.0.1")
-    client:close()
-  end)
-  assert(seconds >= 0.4 and seconds < 0.9, "the first address should get half of the time: " .. seconds)
+  -- On a busy machine, the connection can take longer, or more than its whole time.
+  check.eventually(5, function()
+    local client
+    local seconds = process.timed(function()
+      client = socket.connect({ "127.0.0.2", "127.0.0.1" }, port, 1)
+      if client then
+        check.equal(client:peer(), "127.0.0.1")
+        client:close()
+      end
+    end)
+    assert(seconds >= 0.4, "the first address should get half of the time: " .. seconds)
+    return client and seconds < 0.9
+  end, "the first address got half of the time")
   local _, message = socket.connect({ "127.0.0.2", "127.0.0.2" }, port, 0.2)
   check.contains(message, "cannot connect to 127.0.0.2, 127.0.0.2")
   check.contains(message, "timeout")

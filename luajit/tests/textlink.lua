@@ -150,17 +150,21 @@ end)
 
 check.test("messages beyond the limit of waiting messages are refused immediately", function()
   with_script(function(port)
-    local all, statuses = {}, {}
-    for i = 1, 80 do
-      all[i] = client.connect(port)
-      all[i]:send("POST /command?message=silent HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
-    end
-    for i = 1, 80 do
-      local status = assert(all[i]:receive()).status
-      statuses[status] = (statuses[status] or 0) + 1
-    end
-    check.equal(statuses[503], 16)
-    check.equal(statuses[504], 64)
+    -- On a busy machine, the first messages can time out before the last ones arrive.
+    check.eventually(10, function()
+      local all, statuses = {}, { [503] = 0, [504] = 0 }
+      for i = 1, 80 do
+        all[i] = client.connect(port)
+        all[i]:send("POST /command?message=silent HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+      end
+      for i = 1, 80 do
+        local status = assert(all[i]:receive()).status
+        statuses[status] = statuses[status] + 1
+        all[i]:close()
+      end
+      assert(statuses[503] <= 16, "too many messages were refused: " .. statuses[503])
+      return statuses[503] == 16 and statuses[504] == 64
+    end, "16 of 80 messages were refused, and 64 timed out")
   end)
 end)
 
@@ -185,8 +189,12 @@ check.test("a message times out if no script accepts the connection", function()
   -- The system accepts the connection, but nothing reads from it. The same happens while mGBA is paused.
   local listener = assert(socket.listen { port = 0 })
   with_bridge(select(2, listener:name()), function(_, ask)
-    local seconds = process.timed(function() check.equal(ask("hello"), 504) end)
-    assert(seconds >= 0.4 and seconds < 1.5, "took " .. seconds)
+    -- With the bridge's default, it would take 3 s each time. A busy machine delays only some answers.
+    check.eventually(5, function()
+      local seconds = process.timed(function() check.equal(ask("hello"), 504) end)
+      assert(seconds >= 0.4, "took " .. seconds)
+      return seconds < 1.5
+    end, "the message timed out in time")
   end)
   listener:close()
 end)
