@@ -96,6 +96,7 @@ class Proxy:
             from the server, even after this is false again. The connection stays open.
         refuse: Whether to end new connections at once.
         cuts: How many times connections were ended on purpose.
+        accepted: How many connections were accepted and forwarded.
     """
 
     target: int
@@ -105,6 +106,7 @@ class Proxy:
     silent: bool = False
     refuse: bool = False
     cuts: int = 0
+    accepted: int = 0
     random: random.Random = field(default_factory=lambda: random.Random(1))
 
     def __post_init__(self) -> None:
@@ -159,6 +161,7 @@ class Proxy:
             left = [self.random.randint(*self.budget)] if self.budget else []
             with self._lock:
                 self._open |= {client, server}
+                self.accepted += 1
             self._start(self._pump, client, server, True, left)
             self._start(self._pump, server, client, False, left)
 

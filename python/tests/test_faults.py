@@ -109,7 +109,7 @@ def test_a_watch_that_was_refused_does_not_come_back_on_a_new_connection(emulato
             client.watch(b"score")  # type: ignore[arg-type]
         proxy.cut()
         assert client.read("lives") == 3
-        assert proxy.cuts == 1
+        assert (proxy.cuts, proxy.accepted) == (1, 2)
 
 
 def test_lockstep_that_ends_with_its_connection_is_reported(emulator: Client, proxy: Proxy) -> None:
@@ -187,29 +187,29 @@ async def test_a_silent_connection_counts_as_broken_asynchronously(emulator: Cli
 
 def test_an_idle_connection_is_kept(emulator: Client, proxy: Proxy) -> None:
     """The connection is not silent during a long wait, because the server answers the client's pings."""
-    with framewire.connect(proxy.url, timeout=0.4) as client, pytest.raises(framewire.WaitTimeout):
-        client.wait("lives == 77", timeout_frames=90)
-    assert proxy.cuts == 0
+    with framewire.connect(proxy.url, timeout=2) as client, pytest.raises(framewire.WaitTimeout):
+        client.wait("lives == 77", timeout_frames=300)
+    assert (proxy.cuts, proxy.accepted) == (0, 1)
 
 
 def test_lockstep_continues_after_the_program_was_idle(emulator: Client, proxy: Proxy) -> None:
-    with framewire.connect(proxy.url, timeout=0.4) as client, client.lockstep():
+    with framewire.connect(proxy.url, timeout=2) as client, client.lockstep():
         frame = client.advance()
         changes = client.watch("frame")
-        for pause in (0.6, 0.3, 0.6):
+        for pause in (3, 1.5, 3):
             time.sleep(pause)
             frame += 1
             assert client.advance() == frame
             # This wait can end between a ping and its reply.
             with pytest.raises(framewire.WaitTimeout):
                 while True:
-                    changes.next(timeout=0.2)
+                    changes.next(timeout=1)
 
 
 async def test_lockstep_continues_after_the_event_loop_was_busy(emulator: Client, proxy: Proxy) -> None:
-    async with await aio.connect(proxy.url, timeout=0.4) as client, await client.lockstep():
+    async with await aio.connect(proxy.url, timeout=2) as client, await client.lockstep():
         frame = await client.advance()
-        time.sleep(0.6)  # noqa: ASYNC251
+        time.sleep(3)  # noqa: ASYNC251
         assert await client.advance() == frame + 1
 
 

@@ -584,6 +584,14 @@ class Filler:
                 self.held.append(ray.get(_actors.put(np.zeros(4 << 20, dtype=np.uint8))))
         return str(failure.value)
 
+    def has_room(self) -> bool:
+        """Whether the store has room for a large ROM."""
+        try:
+            ray.get(_actors.put(np.zeros(20 << 20, dtype=np.uint8)))
+        except FleetError:
+            return False
+        return True
+
 
 def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
     with (
@@ -625,6 +633,12 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
         refused(rf"node .*\({other.node_id[:8]}\)")
         # The actors of the refused fleet have ended, and use no cores.
         kill_actor(far)
+        # Ray frees the arrays some time after the end of their actor.
+        probe: Any = ray.remote(Filler).options(num_cpus=0, scheduling_strategy=on_other).remote()
+        end = time.monotonic() + 60
+        while not ray.get(probe.has_room.remote()) and time.monotonic() < end:
+            time.sleep(0.1)
+        kill_actor(probe)
         with Fleet(None, "memory", num_envs=ENVS, rom=rom) as fleet:
             fleet.reset(seed=1)
             assert len(fleet.stats()) == 2

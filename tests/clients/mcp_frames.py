@@ -57,14 +57,17 @@ async def begin(client):
 
 
 async def check_log(client, before, after, expected, about):
-    """Checks that the game saw exactly these keys in its frames after `before`."""
+    """Checks that the game saw exactly these keys in its frames after `before`. False if its log has lost some of them."""
     assert after - before == len(expected), (about, before, after, len(expected))
     places = [LOG + 2 * ((before + 1 + index) % LOGGED) for index in range(len(expected))]
     reads = [f"u16[{place}]" for place in places]
-    for first in range(0, len(reads), 200):
-        part = reads[first : first + 200]
-        seen = (await call(client, "observe", values=part))["values"]
-        assert [seen[read] for read in part] == expected[first : first + 200], about
+    for first in range(0, len(reads), 199):
+        part = reads[first : first + 199]
+        seen = (await call(client, "observe", values=[COUNTER, *part]))["values"]
+        if seen[COUNTER] - before >= LOGGED:
+            return False
+        assert [seen[read] for read in part] == expected[first : first + 199], about
+    return True
 
 
 async def check_frames(client, calls, seed):
@@ -76,7 +79,7 @@ async def check_frames(client, calls, seed):
         reply = await call(client, "act", keys=keys, values=[COUNTER])
         after = reply["values"][COUNTER]
         assert reply["frames"] == len(expected), (seed, number, keys, reply)
-        await check_log(client, before, after, expected, (seed, number, keys))
+        assert await check_log(client, before, after, expected, (seed, number, keys))
         before = after
 
 
@@ -85,11 +88,16 @@ async def check_running(client, calls, seed):
     chooser = random.Random(seed)
     await call(client, "control", action="resume")
     for number in range(calls):
-        keys, expected = sequence(chooser)
-        reply = await call(client, "act", keys=keys, values=[COUNTER])
-        after = reply["values"][COUNTER]
-        assert reply["frames"] == len(expected), (seed, number, keys, reply)
-        await check_log(client, after - len(expected), after, expected, (seed, number, keys))
+        # On a busy machine, the game may write over its log before it is read. Then other keys are played.
+        for _ in range(20):
+            keys, expected = sequence(chooser)
+            reply = await call(client, "act", keys=keys, values=[COUNTER])
+            after = reply["values"][COUNTER]
+            assert reply["frames"] == len(expected), (seed, number, keys, reply)
+            if await check_log(client, after - len(expected), after, expected, (seed, number, keys)):
+                break
+        else:
+            raise AssertionError((seed, number, "the log was lost each time"))
     await call(client, "control", action="pause")
 
 
@@ -140,7 +148,7 @@ async def check_lost(client, cut, seed):
         assert first == await call(client, "act", **arguments), about
         assert first["frames"] == len(expected), (about, first)
         after = (await call(client, "observe", values=[COUNTER]))["values"][COUNTER]
-        await check_log(client, before, after, expected, about)
+        assert await check_log(client, before, after, expected, about)
         before = after
 
 

@@ -36,8 +36,14 @@ export class Server {
       env: { ...process.env, XDG_DATA_HOME: folder },
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const url = await firstMatch(child, /listening on (\S+)/);
-    return new Server(url, folder, child);
+    try {
+      const url = await firstMatch(child, /listening on (\S+)/);
+      return new Server(url, folder, child);
+    } catch (error) {
+      child.kill("SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   get port(): number {

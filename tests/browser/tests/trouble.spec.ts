@@ -1,6 +1,7 @@
 /** The page when the server or the emulator is missing, stops, or does not answer. */
 
 import { connect, createServer } from "node:net";
+import type { WebSocket } from "@playwright/test";
 import { Console } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -79,12 +80,21 @@ test("a hidden page requests no pictures, and a page that is shown again does", 
     }, hidden);
   const frame = (): Promise<string> =>
     page.canvas.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
-  const reopened = page.page.waitForEvent("websocket", {
-    predicate: (socket) => socket.url().includes("/v1/video"),
-  });
+  const pictures = (): Promise<WebSocket> =>
+    page.page.waitForEvent("websocket", { predicate: (socket) => socket.url().includes("/v1/video") });
+  const opened = pictures();
+  await page.open();
+  const closed = (await opened).waitForEvent("close");
+  const reopened = pictures();
   await hide(true);
+  await closed;
+  // Pictures that have already come are drawn in the next two display frames.
+  await page.page.evaluate(
+    () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+  );
   const still = await frame();
   await page.page.waitForFunction(() => document.hidden);
+  await page.page.waitForTimeout(500);
   expect(await frame()).toBe(still);
   await hide(false);
   await reopened;

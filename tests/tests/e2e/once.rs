@@ -160,10 +160,12 @@ fn a_tap_rejected_while_another_plays_succeeds_later_with_its_key() {
         let post = |path: &str, key: &str, body: &str| {
             served.http.exchange("POST", path, &[("idempotency-key", key)], body.into()).unwrap()
         };
-        let first = post("/v1/tap", "first", r#"{"keys":["R"],"frames":30}"#);
+        let first = post("/v1/tap", "first", r#"{"keys":["R"],"frames":600}"#);
         assert_eq!(first.status, 200, "{}", first.text());
         let refused = post("/v1/tap", "second", r#"{"keys":["R"]}"#);
         assert_eq!(refused.status, 409, "{}", refused.text());
+        let ended = served.http.send("DELETE", "/v1/input", "", Vec::new()).unwrap();
+        assert_eq!(ended.status, 200, "{}", ended.text());
         until("the first tap is over and the second one is accepted", PATIENCE, || {
             Ok(post("/v1/tap", "second", r#"{"keys":["R"]}"#).status == 200)
         })
