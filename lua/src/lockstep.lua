@@ -13,7 +13,7 @@ local lockstep = {
   SILENT = 1.75, -- or when that link has sent pings, and then nothing for this many seconds
 }
 
-local LONGEST_CHECK = 0.25 -- time between two checks counts as silence only up to this many seconds
+local LONGEST_GAP = 0.25 -- time between two checks counts as silence only up to this many seconds
 
 local timeout = 0 -- seconds
 local owner -- the session of the link that began lockstep
@@ -91,7 +91,7 @@ local function is_abandoned(passed)
     connection.heard, unheard = false, 0
     return false
   end
-  unheard = unheard + math.min(passed, LONGEST_CHECK) -- a longer time means that mGBA or the machine paused, not the link
+  unheard = unheard + math.min(passed, LONGEST_GAP) -- a longer time means that mGBA or the machine paused, not the link
   return unheard >= (connection and lockstep.SILENT or lockstep.GONE)
 end
 

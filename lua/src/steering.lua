@@ -52,7 +52,7 @@ local function grow(self, idle)
 end
 
 local function cut(self, frames)
-  local excess = 1000 / math.max(frames, 1) - 1000 / steering.NORMAL_RATE -- how many milliseconds too long frames were
+  local excess = 1000 / math.max(frames, 1) - 1000 / steering.NORMAL_RATE -- by how many milliseconds frames were too long
   self.budget = math.max(0, self.budget - 1.5 * excess - MARGIN)
   self.growth, self.missing = SMALL_GROWTH, 0
 end

@@ -174,7 +174,9 @@ check.test("each side can finish first, and a stream whose connection breaks is 
   first:write("hello")
   first:finish()
   check.equal(select(2, first:write("more")), "finished")
+  local limit = loop:after(5, function() loop:stop() end)
   assert(loop:run())
+  limit:cancel()
   table.sort(log)
   check.equal(table.concat(log, " "), "first closed:nil first:late second closed:nil second:hello")
 

@@ -10,7 +10,7 @@
 //! # Ok::<(), framewire_channel::Error>(())
 //! ```
 //!
-//! - [`Endpoint`]: one side of a channel, with its two halves;
+//! - [`Endpoint`]: one side of a channel: its [`Sender`] and its [`Receiver`];
 //! - [`Sender`] and [`Receiver`]: write and read messages in place ([`Reserved`], [`Message`]), or copy them;
 //! - [`Waker`]: ends the wait of another thread for a message;
 //! - [`Extra`]: extra memory that both sides see;

@@ -51,8 +51,8 @@ impl Settings {
         }
         let (mut attach, mut rom) = (self.attach.iter(), self.rom.iter());
         let mut given = Vec::with_capacity(self.attach.len() + self.rom.len());
-        for kind in &self.order {
-            match kind {
+        for option in &self.order {
+            match option {
                 EmulatorOption::Attach => {
                     given.extend(attach.next().map(|text| read_attach(text)).transpose()?);
                 }

@@ -129,7 +129,7 @@ fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> 
     let mut all: Vec<_> = positions.map(|position| (position, EmulatorOption::Attach)).collect();
     all.extend(roms.iter().map(|(position, _)| (*position, EmulatorOption::Rom)));
     all.sort_by_key(|(position, _)| *position);
-    all.into_iter().map(|(_, kind)| kind).collect()
+    all.into_iter().map(|(_, option)| option).collect()
 }
 
 impl clap::Args for RawSettings {

@@ -12,8 +12,8 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* A state has the time zone in a field that libmgba leaves 0. This number is added to the time zone, so that
- * the field of such a state is never 0. */
+/* Added to the time zone in a state, so that the field with the time zone is never 0 if there is one. libmgba leaves
+ * this field 0. */
 #define ZONE_MARK (1 << 20)
 
 static struct fw_core* self_of(struct mRTCSource* source) {

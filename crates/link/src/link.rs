@@ -37,7 +37,7 @@ impl Link {
         Link { inbox, status, stop }
     }
 
-    /// Submits a batch. `respond` is called when the outcome is known, and at most 20 ms after `deadline`.
+    /// Submits a batch. `respond` is called as soon as the outcome is known, and no later than 20 ms after `deadline`.
     ///
     /// A batch that changes something is performed once or not at all, even if the connection breaks. If the link
     /// cannot know which of the two happened, the error says so. A batch that is too large for a request is refused:

@@ -184,6 +184,8 @@ fn notice_when_gone(stream: &TcpStream, after: Duration) -> io::Result<()> {
     let second = Duration::from_secs(1);
     let keepalive = socket2::TcpKeepalive::new().with_time(second.max(after / 2));
     #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
-    let keepalive = keepalive.with_interval(second.max(after / 10)).with_retries(5);
+    let keepalive = keepalive.with_interval(second.max(after / 10));
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    let keepalive = keepalive.with_retries(5);
     socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }

@@ -115,10 +115,10 @@ impl MemoryMap {
     }
 }
 
-/// The fields of memory maps that are not plain numbers at fixed addresses.
+/// The variables of memory maps that are not plain numbers at fixed addresses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Variables {
-    /// The fields by name.
+    /// The variables by name.
     pub(crate) by_name: BTreeMap<String, MapVariable>,
     /// What expressions can refer to, by paths such as `party[].hp`.
     pub(crate) paths: BTreeMap<String, Variable>,

@@ -27,8 +27,8 @@ function M.run_with(main, body, ends)
   check.equal(reason or code, 0, "end of the process that ran during the test")
 end
 
--- Ports from 20000 to 31999: the system gives others to connections and to listeners on port 0. So none of these takes
--- a port between `free_port` and its use. Processes begin at different ports.
+-- `free_port` uses the ports from 20000 to 31999. The system gives only other ports to connections and to listeners on
+-- port 0, so these take no port between `free_port` and its use. Processes begin at different ports.
 local PORTS = 12000
 local last_port = ffi.C.getpid() * 97 % PORTS
 

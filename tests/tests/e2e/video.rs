@@ -179,7 +179,8 @@ fn viewers_do_not_slow_a_stock_mgba() {
         eprintln!("{:.1} pictures/s of a window with {frames:.1} frames/s", got.rate());
         (got.rate(), frames)
     };
-    // The stream has at least the guaranteed rate. How much more it has depends on the machine.
+    // Framewire takes at least 10 screenshots per second. A busy machine may delay some of them, so the test accepts
+    // a little less. How many more it takes depends on the machine.
     until_good(rates, |(pictures, frames)| {
         *pictures > 7.0 && (cfg!(debug_assertions) || *frames > FULL - 1.0)
     });

@@ -1,4 +1,4 @@
-//! Clients receive the events of a stock mGBA in its window.
+//! Clients receive the events that the script sends, from a stock mGBA in its window and from a core without a window.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

@@ -18,10 +18,6 @@ use crate::Discontinuity;
 
 type Result<T = Value> = std::result::Result<T, OpError>;
 
-/// Why no value can be frozen during a recording or a replay. The script uses the same text.
-const RECORDED: &str =
-    "the game is being recorded or replayed, and recordings do not hold writes to memory; end that first";
-
 impl Machine {
     /// Performs any operation except `run`, which `go_on` handles.
     pub(super) fn operation(&mut self, op: Op) -> Result {
@@ -308,10 +304,8 @@ impl Machine {
                 int(computed::write_at(core, &address, &data)?)
             }
             Op::Freeze { name, kind, address, data } => {
-                if self.watches.has_recording_or_replay() {
-                    return Err(OpError::new(Status::Busy, RECORDED));
-                }
-                self.frozen.add(core, name, kind, &address, data)?;
+                self.check_may_change("writes to memory")?;
+                self.frozen.add(&mut self.core, name, kind, &address, data)?;
                 Value::None
             }
             Op::Unfreeze { name } => Value::Bool(self.frozen.remove(&name)),
@@ -341,7 +335,7 @@ impl Machine {
     }
 
     /// Fails if the game is being recorded or replayed. `what` says in the error what cannot be changed, such as
-    /// `cheats`.
+    /// `cheats`. For frozen values, the script uses the same text.
     fn check_may_change(&mut self, what: &str) -> Result<()> {
         self.cheats.drop_if_removed(&mut self.core);
         if self.watches.has_recording_or_replay() {

@@ -354,9 +354,11 @@ fn framewires_own_requests_do_not_restart_the_time_out_of_lockstep() {
         let begun = Instant::now();
         call(&emulator, Op::Lockstep { timeout: 2000 });
         next(&mut events, |kind| *kind == EventKind::LockstepOver);
-        begun.elapsed().as_secs_f64()
+        let waited = begun.elapsed().as_secs_f64();
+        assert!(waited >= 1.9, "{waited} s");
+        waited
     };
-    until_good(measure, |waited| (1.9..4.0).contains(waited));
+    until_good(measure, |waited| *waited < 4.0);
 }
 
 #[test]
@@ -367,8 +369,12 @@ fn lockstep_ends_within_two_seconds_after_the_connection_is_lost() {
         let emulator = attach(port, &other);
         ready(&emulator);
         call(&emulator, Op::Lockstep { timeout: 60_000 });
+        let begun = Instant::now();
         other.shutdown_background();
-        seconds_until_frames(&host)
+        let waited = seconds_until_frames(&host);
+        let total = begun.elapsed().as_secs_f64();
+        assert!(total >= 0.5, "{total} s");
+        waited
     };
     until_good(measure, |waited| (0.5..2.0).contains(waited));
 }
@@ -385,16 +391,21 @@ fn lockstep_continues_after_a_short_disconnection() {
         let mut events = emulator.events();
         call(&emulator, Op::Lockstep { timeout: 20_000 });
         let frame = number(call(&emulator, Op::CurrentFrame {}));
+        let begun = Instant::now();
         forwarder.abort();
         next(&mut events, |kind| matches!(kind, EventKind::Disconnected { .. }));
         forward(proxy_port, port, &runtime);
         next(&mut events, |kind| *kind == EventKind::Connected);
+        let time = begun.elapsed();
         let lockstep = emulator.state().lockstep;
         let advance = |frames| batch(&emulator, vec![Op::Advance { frames }]).single();
-        (lockstep, [advance(2), advance(1)].map(|reached| reached.map(|reached| number(reached) - frame)))
+        let reached = [advance(2), advance(1)].map(|reached| reached.map(|reached| number(reached) - frame));
+        let continues = lockstep && reached == [Ok(2), Ok(3)];
+        assert!(continues || time > Duration::from_millis(500), "{lockstep}, {reached:?} after {time:?}");
+        continues
     };
     // On a busy machine, the disconnection is not always short.
-    until_good(reconnect, |result| *result == (true, [Ok(2), Ok(3)]));
+    until_good(reconnect, |continues| *continues);
 }
 
 #[test]

@@ -105,10 +105,12 @@ fn sound_arrives_frame_by_frame() {
         // frame.
         let frames = f64::from(pieces[29].frame - pieces[0].frame + 1);
         let wanted = f64::from(rate) / 59.7275 * frames;
-        pairs as f64 / wanted
+        let ratio = pairs as f64 / wanted;
+        assert!(ratio < 1.1, "{pairs} pairs of samples, not {wanted}");
+        ratio
     };
     // On a busy machine, the sound of some frames is not read in time.
-    until_good(ratio, |ratio| (ratio - 1.0).abs() < 0.1);
+    until_good(ratio, |ratio| *ratio > 0.9);
 }
 
 #[test]

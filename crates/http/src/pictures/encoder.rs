@@ -101,8 +101,8 @@ pub(crate) enum PictureSource {
 }
 
 impl PictureSource {
-    /// Opens the source of an emulator. If the emulator sends pictures only on request, this waits for the first, for at most
-    /// `time_limit`.
+    /// Opens the source of an emulator. If the emulator sends pictures only on request, this waits for the first
+    /// picture, for at most `time_limit`.
     pub(crate) async fn open(served: &Arc<Served>, time_limit: Duration) -> Result<PictureSource, Problem> {
         match served.emulator.video() {
             Some(video) => Ok(PictureSource::Pushed(video)),

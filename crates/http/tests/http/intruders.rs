@@ -125,7 +125,7 @@ struct Scene {
     session: String,
     /// The id of a login session with the read-only token.
     read_session: String,
-    /// The id of a watch that the full token created, and the id of a shared watch, which belongs to all of its readers.
+    /// The ids of a watch that the full token created, and of a shared watch, which belongs to all of its readers.
     watches: [String; 2],
 }
 

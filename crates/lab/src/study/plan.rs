@@ -165,7 +165,7 @@ pub fn stampede(script: Script, clients: usize) -> String {
     format!("stampede-{}-{clients}", script.name())
 }
 
-/// The name of the step for a way in which a script's client ends.
+/// The name of the step for a way in which the connection to a script ends.
 pub fn ending(script: Script, way: Way) -> String {
     format!("ending-{}-{}", script.name(), way.name())
 }

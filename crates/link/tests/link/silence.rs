@@ -1,5 +1,6 @@
 //! Tests of dead connections whose two ends are still open, as after a router or a proxy has lost a connection's state.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use framewire_protocol::{Op, Value};
@@ -82,7 +83,8 @@ fn a_text_connection_that_falls_silent_is_given_up_too() {
 #[test]
 fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
     let connections = || {
-        let peer = Peer::start(|number, mut script| {
+        let (sent, times) = mpsc::channel();
+        let peer = Peer::start(move |number, mut script| {
             if number > 0 {
                 script.message()?;
                 return script.reply("framewire 0.1.0");
@@ -92,14 +94,18 @@ fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
             let reply = crate::binary::reply(id);
             // In total, this takes longer than the silence after which a connection is checked.
             for byte in &reply {
+                let begun = Instant::now();
                 std::thread::sleep(Duration::from_millis(2000) / reply.len() as u32);
                 script.send(&[*byte])?;
+                sent.send(begun.elapsed()).ok()?;
             }
             answer_all(&mut script)
         });
         let client = Client::start(&peer.address);
         assert_eq!(value(soon(&client.submit(Op::GetKeys {}, 5 * NOTICED))), Value::Int(7));
-        peer.connections()
+        let (count, longest) = (peer.connections(), times.try_iter().max());
+        assert!(count == 1 || longest > Some(Duration::from_millis(300)), "{count} connections, {longest:?}");
+        count
     };
     // The link opens no second connection. On a busy machine, the time between two bytes can be as long as a silence.
     until_good(connections, |count| *count == 1);

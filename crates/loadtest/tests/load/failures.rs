@@ -50,7 +50,13 @@ fn a_close_counts_as_a_reset_before_and_within_a_reply() {
 
 #[test]
 fn a_reply_after_the_timeout_counts_as_timed_out() {
-    let measure = || each_fourth_within(Duration::from_millis(300), || Action::Silence(SECOND));
+    let measure = || {
+        let row = each_fourth_within(Duration::from_millis(300), || Action::Silence(SECOND));
+        assert_eq!((row.requests, row.intended.count), (40, row.correct), "{row:?}");
+        assert!(row.correct <= 30, "{row:?}");
+        assert_eq!(failures(&row), BTreeMap::from([("timed out", 40 - row.correct)]));
+        row
+    };
     let missed = |row: &Row, goal: &str| goal.parse::<Goal>().unwrap().missed(row).len();
     // On a busy machine, other replies are late, too.
     until_good(measure, |row| {

@@ -120,7 +120,7 @@ impl Compared {
 /// Why a recording could not be played to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The emulator refused an operation, did not answer, or cannot be run frame by frame.
+    /// The emulator refused an operation, did not answer, or cannot be paused.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
     /// The emulator runs another game.

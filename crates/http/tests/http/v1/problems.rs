@@ -235,7 +235,7 @@ fn errors_state_exactly_which_range_is_accepted() {
 /// The server reports an error in a head before it looks for a route.
 #[test]
 fn heads_that_are_too_large_or_too_slow_are_problems_too() {
-    // A busy machine sends a large head within this time.
+    // Even a busy machine sends a large head within this time.
     let server = Server::with(|app| app.limits.head = Duration::from_secs(2));
     let long = "a".repeat(70_000);
     let heads = [

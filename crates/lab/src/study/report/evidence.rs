@@ -122,7 +122,7 @@ impl Evidence {
         self.archive.result(&plan::stampede(script, clients))
     }
 
-    /// What happened when a script's client ended in one way, by the name of the step.
+    /// What happened when the connection to a script ended in one way, by the name of the step.
     pub fn ending(&self, name: &str) -> Option<Ending> {
         self.archive.result(name)
     }

@@ -1,6 +1,6 @@
 //! Sections about measurements that the study did not have: many messages in flight, the HTTP bridge, the embedded
-//! core. Also the sections about clients that connect at once, rows that were measured again, the ways in which a
-//! script's client ends, and an idle connection.
+//! core. Also the sections about clients that connect at once, rows that were measured again, the ways in which
+//! the connection to a script ends, and an idle connection.
 
 use std::fmt::Write;
 
@@ -151,7 +151,7 @@ pub fn rerun(evidence: &Evidence) -> String {
     out
 }
 
-/// The section about the ways in which a script's client ends, and about what the script writes then.
+/// The section about the ways in which the connection to a script ends, and about what the script writes then.
 pub fn endings(evidence: &Evidence) -> String {
     let mut out = "## Ways of ending\n\n\
          Version 2 of the study asked what a script notices when the program that is connected to it ends. Here, this \
