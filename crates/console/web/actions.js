@@ -174,7 +174,7 @@ const snapshotPath = (name, rest = "") => `${SNAPSHOTS}/${encodeURIComponent(nam
 export const snapshotPicture = (name) => snapshotPath(name, "/picture");
 
 /**
- * Saves a snapshot. If the name is empty, the server makes one from the time.
+ * Saves a snapshot. If the name is empty, the server makes a name from the time.
  * @type {(name: string) => Action}
  */
 export const saveSnapshot = (name) => ({

@@ -33,7 +33,7 @@ export class CellPicture {
   /**
    * @param {string} label
    * @param {number} size Width and height of a cell in pixels.
-   * @param {(cell: Cell | undefined) => void} picked Called when the user points at or chooses another cell.
+   * @param {(cell: Cell | undefined) => void} picked Called when the user may have changed `cell`.
    */
   constructor(label, size, picked) {
     this.#size = size;

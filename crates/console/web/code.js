@@ -33,7 +33,7 @@ export const language = setting("language", /** @type {Language} */ ("curl"), is
  * @property {string} method
  * @property {string | undefined} json The body.
  * @property {boolean} file Whether the body is the contents of a file.
- * @property {Record<string, string>} headers More header fields.
+ * @property {Record<string, string>} headers Header fields in addition to `Content-Type` and `Authorization`.
  * @property {boolean} token Whether the program sends a token, which it gets from the environment.
  * @property {string | undefined} output The file in which the program saves the answer.
  */

@@ -11,7 +11,7 @@
  * @property {Record<string, string | number | boolean | undefined>} [query]
  * @property {unknown} [json] The body, as JSON.
  * @property {Blob} [file] The body, as bytes. An action has at most one of `json` and `file`.
- * @property {Record<string, string>} [headers] More header fields.
+ * @property {Record<string, string>} [headers] Header fields in addition to `Content-Type` and `Authorization`.
  * @property {string} [output] The name of the file in which the command saves a binary response.
  */
 
