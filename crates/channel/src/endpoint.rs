@@ -25,8 +25,8 @@ impl Default for Options {
     }
 }
 
-/// One side of a channel. Dropping it, or its sender and its receiver, ends the channel, unless an [`Extra`] or a [`Waker`] of
-/// this side still exists. The other side can still read the messages that were sent before.
+/// One side of a channel. Dropping it, or its sender and its receiver, ends the channel, unless an [`Extra`] or a
+/// [`Waker`] of this side still exists. The other side can still read the messages that were sent before.
 pub struct Endpoint {
     /// Sends to the other side.
     pub sender: Sender,
