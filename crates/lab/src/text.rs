@@ -103,7 +103,7 @@ impl TextClient {
         loop {
             // An end mark may be split between two reads.
             let from = looked_at.saturating_sub(END.len() - 1);
-            if let Some(at) = self.received[from..].windows(END.len()).position(|bytes| bytes == END) {
+            if let Some(at) = marker::find_end(&self.received[from..]) {
                 let reply: Vec<u8> = self.received.drain(..from + at + END.len()).collect();
                 return Ok(String::from_utf8_lossy(&reply[..reply.len() - END.len()]).into_owned());
             }

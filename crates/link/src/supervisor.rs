@@ -149,10 +149,9 @@ fn ready(script: Script, frame: u32) -> Status {
 async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u8>)> {
     stream.write_all(hello.as_bytes()).await?;
     let mut received = Vec::new();
-    let end = marker::END.as_bytes();
     loop {
-        if let Some(at) = memchr::memmem::find(&received, end) {
-            let rest = received.split_off(at + end.len());
+        if let Some(at) = marker::find_end(&received) {
+            let rest = received.split_off(at + marker::END.len());
             received.truncate(at);
             return Ok((String::from_utf8_lossy(&received).into_owned(), rest));
         }

@@ -4,7 +4,6 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use framewire_protocol::{Batch, Effect, Op, OpError, Outcome, Status, marker};
-use memchr::memmem;
 use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval};
@@ -276,16 +275,15 @@ impl TextConnection<'_> {
 
     /// Handles the replies that have arrived completely.
     fn replies(&mut self) -> io::Result<()> {
-        let end = marker::END.as_bytes();
-        while let Some(at) = memmem::find(&self.received[self.searched..], end) {
+        while let Some(at) = marker::find_end(&self.received[self.searched..]) {
             let at = self.searched + at;
-            let rest = self.received.split_off(at + end.len());
+            let rest = self.received.split_off(at + marker::END.len());
             let mut reply = std::mem::replace(&mut self.received, rest);
             reply.truncate(at);
             self.searched = 0;
             self.reply(&String::from_utf8_lossy(&reply))?;
         }
-        self.searched = self.received.len().saturating_sub(end.len() - 1);
+        self.searched = self.received.len().saturating_sub(marker::END.len() - 1);
         if self.received.len() > MAX_REPLY {
             return Err(io::Error::other(format!("a reply of more than {} MiB", MAX_REPLY >> 20)));
         }

@@ -37,7 +37,7 @@ pub fn message(op: &Op) -> Result<Vec<u8>, NotCarried> {
     let key = info.marker.ok_or(NotCarried::NoMessage(info.name))?;
     let mut out = key.as_bytes().to_vec();
     for (argument, info) in op.marker_args().into_iter().zip(info.args) {
-        let separated = argument.is_empty() || argument.contains(&b',') || holds_end(&argument);
+        let separated = argument.is_empty() || argument.contains(&b',') || find_end(&argument).is_some();
         if separated && info.kind != ArgKind::Bytes {
             return Err(NotCarried::Separator(info.name));
         }
@@ -61,8 +61,9 @@ fn special_message(op: &Op) -> Option<String> {
     }
 }
 
-fn holds_end(bytes: &[u8]) -> bool {
-    bytes.windows(END.len()).any(|window| window == END.as_bytes())
+/// The offset of the first [`END`] in these bytes.
+pub fn find_end(bytes: &[u8]) -> Option<usize> {
+    memchr::memmem::find(bytes, END.as_bytes())
 }
 
 /// Reads the reply to an operation, without its end marker.

@@ -192,7 +192,7 @@ impl Binary {
             State::Welcome(text) => text,
         };
         text.extend_from_slice(bytes);
-        let Some(end) = find_end(&text, 0) else {
+        let Some(end) = marker::find_end(&text) else {
             self.state = State::Welcome(text);
             return Ok(());
         };
@@ -220,7 +220,8 @@ impl Binary {
 
 impl Marker {
     fn next_answer(&mut self) -> Result<Option<(Ticket, Answer)>, Failure> {
-        let Some(end) = find_end(&self.buffer, self.searched) else {
+        let end = marker::find_end(&self.buffer[self.searched..]).map(|found| self.searched + found);
+        let Some(end) = end else {
             self.searched = self.buffer.len().saturating_sub(marker::END.len() - 1);
             if self.buffer.len() > LONGEST {
                 return Err(malformed(format_args!("more than {LONGEST} bytes without an end")));
@@ -235,11 +236,6 @@ impl Marker {
         let answer = if text == marker::ERROR.as_bytes() { Err(refused(marker::ERROR)) } else { Ok(text) };
         Ok(Some((ticket, answer)))
     }
-}
-
-fn find_end(bytes: &[u8], from: usize) -> Option<usize> {
-    let end = marker::END.as_bytes();
-    bytes[from..].windows(end.len()).position(|window| window == end).map(|found| from + found)
 }
 
 #[cfg(test)]
