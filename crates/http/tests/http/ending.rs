@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::failures::{attached, silent_port};
 use super::intruders::{MCP_INITIALIZE, mcp, mcp_listen};
-use super::support::{Closing, Reply, Server, closing, is_closed, wait_for};
+use super::support::{Closing, Reply, Server, closing, is_closed, open_streams, sample, wait_for};
 use super::until_good::until_good;
 
 /// A shutdown that nothing delays takes less time than this.
@@ -17,8 +17,9 @@ const PROMPT: Duration = Duration::from_secs(2);
 /// Waits until the server has begun to answer this many requests.
 fn wait_for_requests(server: &Server, count: usize) {
     // The request for the metrics is one more.
-    let line = format!("framewire_http_requests_in_flight {}\n", count + 1);
-    wait_for("the requests to begin", || server.text("/metrics").contains(&line));
+    let wanted = Some((count + 1) as f64);
+    let in_flight = || sample(&server.text("/metrics"), "framewire_http_requests_in_flight");
+    wait_for("the requests to begin", || in_flight() == wanted);
 }
 
 #[test]
@@ -135,8 +136,7 @@ fn stop_with_arriving_requests() -> Duration {
         format!("POST /v1/wait HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", condition.len());
     wait.write_all(line.as_bytes()).unwrap();
     wait.write_all(condition).unwrap();
-    let waits = || server.text("/metrics").contains("framewire_streams{kind=\"wait\"} 1");
-    wait_for("the wait to begin", waits);
+    wait_for("the wait to begin", || open_streams(&server, "wait") == 1);
     // Nothing counts the request whose head is not complete.
     wait_for_requests(&server, 3);
     let start = Instant::now();

@@ -8,7 +8,7 @@ use serde_json::json;
 use socket2::SockRef;
 
 use super::intruders::{mcp, mcp_listen};
-use super::support::{PATIENCE, Reply, Server, wait_for};
+use super::support::{PATIENCE, Reply, Server, open_streams, wait_for};
 use super::until_good::until_good;
 
 /// How a client disconnects.
@@ -47,13 +47,6 @@ fn leave(stream: TcpStream, how: Leaving) -> Option<TcpStream> {
     }
 }
 
-/// The number of open streams of this kind, according to the metrics.
-fn open(server: &Server, kind: &str) -> i64 {
-    let name = format!("framewire_streams{{kind=\"{kind}\"}} ");
-    let text = server.text("/metrics");
-    text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
-}
-
 #[test]
 fn a_wait_whose_client_disconnects_frees_its_slot() {
     let server = Server::with(|app| app.deadline = Duration::from_secs(3));
@@ -73,12 +66,12 @@ fn wait_and_leave(server: &Server, how: Leaving) -> (Duration, Duration) {
     // One address may have 128 streams open, so the waits use all of them.
     let sent: Vec<_> = (0..130).map(|_| send(server, "POST /v1/wait", &forever)).collect();
     // A reset discards requests that the server has not read yet.
-    wait_for("the waits to use all slots", || open(server, "wait") == 128);
+    wait_for("the waits to use all slots", || open_streams(server, "wait") == 128);
     let left: Vec<_> = sent.into_iter().map(|stream| leave(stream, how)).collect();
     let leaving = Instant::now();
     wait_for("a free slot", || server.request("POST", "/v1/wait", br#"{"until":"1"}"#).status == 200);
     let slot_is_free = leaving.elapsed();
-    wait_for("all slots to be free", || open(server, "wait") == 0);
+    wait_for("all slots to be free", || open_streams(server, "wait") == 0);
     drop(left);
     (slot_is_free, begun.elapsed())
 }
@@ -95,9 +88,9 @@ fn endless_requests_end_when_their_client_disconnects() {
     for (head, kind) in targets {
         for how in LEAVING {
             let sent: Vec<_> = (0..4).map(|_| send(&server, head, "")).collect();
-            wait_for(&format!("{head} to begin, {how:?}"), || open(&server, kind) == 4);
+            wait_for(&format!("{head} to begin, {how:?}"), || open_streams(&server, kind) == 4);
             let left: Vec<_> = sent.into_iter().map(|stream| leave(stream, how)).collect();
-            wait_for(&format!("{head} to end, {how:?}"), || open(&server, kind) == 0);
+            wait_for(&format!("{head} to end, {how:?}"), || open_streams(&server, kind) == 0);
             drop(left);
         }
     }
@@ -151,7 +144,7 @@ fn the_deadline_begins_when_a_client_closes_its_sending_side() {
         app.limits.head = Duration::from_millis(400);
     });
     let mut stream = send(&server, "POST /v1/wait", r#"{"until":"0","frames":360}"#);
-    wait_for("the wait to begin", || open(&server, "wait") == 1);
+    wait_for("the wait to begin", || open_streams(&server, "wait") == 1);
     // This takes longer than the deadline. If the deadline had begun with the first request, that request would have
     // ended without its reply by now.
     let between = server.request("POST", "/v1/wait", br#"{"until":"0","frames":300}"#);

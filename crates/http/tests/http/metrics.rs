@@ -2,12 +2,7 @@
 
 use std::io::Write;
 
-use super::support::{Reply, Server, wait_for};
-
-/// The value of a sample in the text of the metrics.
-fn sample(text: &str, name: &str) -> Option<f64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
-}
+use super::support::{Reply, Server, sample, wait_for};
 
 #[test]
 fn requests_are_counted_by_route_and_status() {

@@ -37,6 +37,16 @@ pub fn field(name: &str) -> u32 {
     field["address"].as_integer().unwrap() as u32
 }
 
+/// The value of a sample in the text of the metrics.
+pub fn sample(text: &str, name: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+}
+
+/// The number of open streams of this kind, according to the metrics.
+pub fn open_streams(server: &Server, kind: &str) -> usize {
+    sample(&server.text("/metrics"), &format!("framewire_streams{{kind=\"{kind}\"}}")).unwrap() as usize
+}
+
 /// Calls `condition` repeatedly until it returns true. `what` describes the condition in the error.
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;

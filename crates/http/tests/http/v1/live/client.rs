@@ -8,7 +8,7 @@ use tungstenite::client::IntoClientRequest;
 use tungstenite::protocol::Message;
 use tungstenite::{Error, WebSocket};
 
-use crate::support::{Reply, Server, encoded, wait_for};
+use crate::support::{Reply, Server, encoded, open_streams, wait_for};
 
 /// An event, from a stream of server-sent events or over JSON-RPC.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,8 +227,7 @@ fn event(message: &Value) -> Event {
 
 /// Waits until this many requests wait for a condition or a frame.
 pub fn wait_for_waiters(server: &Server, count: usize) {
-    let sample = format!("framewire_streams{{kind=\"wait\"}} {count}");
-    wait_for("requests that wait", || server.text("/metrics").contains(&sample));
+    wait_for("requests that wait", || open_streams(server, "wait") == count);
 }
 
 /// Sends a POST with a JSON body.

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::client::{Events, json_of, post, watch};
+use super::client::{Events, json_of, post, wait_for_waiters, watch};
 use super::script::{ScriptPort, ready};
 use crate::support::{Server, field, wait_for};
 use crate::v1::problems::problem;
@@ -195,9 +195,7 @@ fn a_watch_and_a_wait_end_when_another_game_is_loaded() {
             let until = json!({"until": format!("u32[{}] == 0xffffffff", field("frame")), "frames": 3600});
             let server = &server;
             let waiting = scope.spawn(move || post(server, "/v1/wait", &until));
-            wait_for("the wait", || {
-                server.get("/metrics").text().contains("framewire_streams{kind=\"wait\"} 1")
-            });
+            wait_for_waiters(server, 1);
             let passed = json!({"until": format!("frame > {}", frame + 10)});
             json_of(&post(server, "/v1/wait", &passed), 200);
             json_of(&post(server, "/v1/load", &json!({"path": path})), 200);

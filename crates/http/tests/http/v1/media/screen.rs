@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::handshake;
 use crate::failures::{attached, closed_port};
-use crate::support::{Reply, Server, wait_for};
+use crate::support::{Reply, Server, sample, wait_for};
 use crate::v1::batch::batch;
 use crate::v1::live::client::wait_for_waiters;
 use crate::v1::problems::problem;
@@ -106,7 +106,7 @@ fn the_picture_of_a_frame_is_as_exact_for_requests_with_more_checks() {
                 scope.spawn(|| server.request_with("GET", "/v1/screen?format=rgb&frame=777", headers, b""));
             wait_for("the request", || {
                 let metrics = server.request_with("GET", "/metrics", &authorization(&full), b"").text();
-                metrics.contains("framewire_streams{kind=\"wait\"} 1")
+                sample(&metrics, "framewire_streams{kind=\"wait\"}") == Some(1.0)
             });
             while !waiting.is_finished() {
                 server.request_with("POST", "/v1/batch", &authorization(&full), advance.as_bytes());
