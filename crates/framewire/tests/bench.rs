@@ -1,6 +1,8 @@
 //! Tests `framewire bench` as users run it: against `framewire serve`, its script, and the embedded core.
 #![cfg(feature = "embedded")]
 
+#[path = "../../../tests/src/reserved_port.rs"]
+mod reserved_port;
 #[path = "../../../tests/src/until_good.rs"]
 mod until_good;
 
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use framewire_loadtest::report::Report;
 use framewire_loadtest::row::Row;
+use reserved_port::reserved_port;
 use tokio::net::TcpSocket;
 use until_good::until_good;
 
@@ -33,12 +36,8 @@ impl Server {
 
     fn start_with(options: &[&str]) -> Server {
         // The script takes its port from the environment variable FRAMEWIRE_SCRIPT_PORT.
-        // This socket is bound to that port, so no other program gets it. It does not listen, and on Linux, such a
-        // port can be bound again with the option `SO_REUSEADDR`.
-        let reserved = TcpSocket::new_v4().unwrap();
-        reserved.set_reuseaddr(true).unwrap();
-        reserved.bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let script = reserved.local_addr().unwrap().port();
+        let (reserved, address) = reserved_port();
+        let script = address.port();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut child = Command::new(PROGRAM)
             .args(["serve", "--quiet", "--listen", "127.0.0.1:0"])

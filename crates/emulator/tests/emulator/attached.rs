@@ -13,6 +13,7 @@ use tokio::net::TcpSocket;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
+use crate::reserved_port::reserved_port;
 use crate::until_good::until_good;
 
 use super::support::{
@@ -20,15 +21,11 @@ use super::support::{
     submit, wait_for,
 };
 
-/// A port for a script or a proxy. A socket stays bound to it until the process ends, so no other program gets the
-/// port. The socket does not listen, and on Linux, such a port can be bound again with the option `SO_REUSEADDR`.
+/// A port for a script or a proxy, which stays reserved until the process ends.
 pub fn free_port() -> u16 {
-    let socket = TcpSocket::new_v4().expect("a socket");
-    socket.set_reuseaddr(true).expect("an option");
-    socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
-    let port = socket.local_addr().expect("an address").port();
+    let (socket, address) = reserved_port();
     std::mem::forget(socket);
-    port
+    address.port()
 }
 
 /// The scripts for a core: the settings with `port`, and Framewire's script. Also returns the file with the settings,

@@ -14,6 +14,8 @@ mod exact;
 mod history;
 mod media;
 mod memory;
+#[path = "../../../../tests/src/reserved_port.rs"]
+mod reserved_port;
 mod saves;
 mod script_table;
 mod sensors;

@@ -11,8 +11,8 @@ use framewire_http::{
     compat::{ROUTES, Verb},
 };
 use framewire_link::Config;
-use tokio::net::TcpSocket;
 
+use super::reserved_port::reserved_port;
 use super::support::{Reply, Server};
 use super::until_good::until_good;
 
@@ -21,15 +21,6 @@ pub fn attached(address: String, change: impl FnOnce(&mut App)) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let config = Config { address, ..Config::default() };
     Server::over(folder, move |runtime| Arc::new(Attached::start(config, runtime, DEFAULT_HISTORY)), change)
-}
-
-/// Reserves a port on which nothing listens. Returns the socket, which keeps other tests from getting the port, and its
-/// address.
-pub fn closed_port() -> (TcpSocket, String) {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = socket.local_addr().unwrap().to_string();
-    (socket, address)
 }
 
 /// Opens a port where the operating system accepts connections, but no program answers, as with a paused mGBA. Returns
@@ -50,8 +41,8 @@ fn assert_text(reply: &Reply, status: u16, words: &[&str]) {
 
 #[test]
 fn no_emulator_is_502_and_says_how_to_start_one() {
-    let (_socket, address) = closed_port();
-    let server = attached(address, |_| {});
+    let (_socket, address) = reserved_port();
+    let server = attached(address.to_string(), |_| {});
     for target in ["/core/getgametitle", "/core/read8?address=0", "/mgbaendpoint?message=x", "/screen.png"] {
         assert_text(&server.get(target), 502, &["mGBA", "framewire script"]);
     }
@@ -81,8 +72,8 @@ fn a_stalled_emulator_is_504_soon_after_the_deadline_and_says_so() {
 
 #[test]
 fn without_an_emulator_every_route_without_parameters_is_502() {
-    let (_socket, address) = closed_port();
-    let server = attached(address, |_| {});
+    let (_socket, address) = reserved_port();
+    let server = attached(address.to_string(), |_| {});
     for route in ROUTES.iter().filter(|route| route.params.is_empty()) {
         let method = if route.verb == Verb::Get { "GET" } else { "POST" };
         assert_eq!(server.request(method, route.path, b"").status, 502, "{}", route.path);

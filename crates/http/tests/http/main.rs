@@ -22,6 +22,8 @@ mod metrics;
 mod once;
 mod own;
 mod page;
+#[path = "../../../../tests/src/reserved_port.rs"]
+mod reserved_port;
 mod slow;
 mod states;
 mod support;

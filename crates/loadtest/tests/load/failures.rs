@@ -9,7 +9,8 @@ use framewire_loadtest::http::Reuse;
 use framewire_loadtest::row::Row;
 use framewire_loadtest::{Check, Stop};
 
-use crate::server::{Action, Server, closed_port};
+use crate::reserved_port::reserved_port;
+use crate::server::{Action, Server};
 use crate::until_good::until_good;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -36,8 +37,8 @@ fn each_fourth(fault: fn() -> Action) -> Row {
 
 #[test]
 fn a_closed_port_counts_as_refused() {
-    let (_bound, port) = closed_port();
-    let row = crate::run(port, Reuse::default(), &crate::plan(40.0, SECOND));
+    let (_bound, address) = reserved_port();
+    let row = crate::run(address.port(), Reuse::default(), &crate::plan(40.0, SECOND));
     assert_eq!(failures(&row), BTreeMap::from([("refused", 40)]));
     assert_eq!((row.achieved, row.success, row.intended.count), (0.0, 0.0, 0));
 }

@@ -5,6 +5,8 @@ mod freeze;
 mod http;
 mod models;
 mod reports;
+#[path = "../../../../tests/src/reserved_port.rs"]
+mod reserved_port;
 mod server;
 mod truth;
 #[path = "../../../../tests/src/until_good.rs"]

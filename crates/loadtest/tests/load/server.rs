@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use tokio::net::TcpSocket;
-
 /// How the server reacts to a request.
 pub enum Action {
     /// It replies with the message.
@@ -58,14 +56,6 @@ impl Server {
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
-}
-
-/// A port on which no program listens. The socket is bound to the port, so no other program gets it.
-pub fn closed_port() -> (TcpSocket, u16) {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let port = socket.local_addr().unwrap().port();
-    (socket, port)
 }
 
 fn serve(stream: TcpStream, act: &dyn Fn(usize) -> Action, requests: &AtomicUsize) -> Option<()> {

@@ -6,7 +6,8 @@ use framewire_media::png::{self, Pixels};
 use serde_json::json;
 
 use super::handshake;
-use crate::failures::{attached, closed_port};
+use crate::failures::attached;
+use crate::reserved_port::reserved_port;
 use crate::support::{Reply, Server, sample, wait_for};
 use crate::v1::batch::batch;
 use crate::v1::live::client::wait_for_waiters;
@@ -174,8 +175,8 @@ fn a_frame_that_is_past_or_does_not_come_is_an_error() {
 
 #[test]
 fn without_an_emulator_there_is_no_picture() {
-    let (_socket, address) = closed_port();
-    let server = attached(address, |_| {});
+    let (_socket, address) = reserved_port();
+    let server = attached(address.to_string(), |_| {});
     for target in ["/v1/screen", "/v1/screen?frame=5", "/v1/video.mjpeg"] {
         problem(&server.get(target), 502);
     }
