@@ -189,7 +189,7 @@ export class RecordingsPanel {
       fill(this.#list, !this.#recording && el("li", { class: "nothing" }, empty("No recordings yet.")));
       return;
     }
-    const newest = [...recordings].sort((a, b) => b.time.localeCompare(a.time));
+    const newest = [...recordings].sort((a, b) => Date.parse(b.time) - Date.parse(a.time));
     fill(this.#list, ...newest.map((recording) => this.#row(recording, attached)));
   }
 

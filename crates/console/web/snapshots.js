@@ -148,7 +148,7 @@ export class SnapshotsPanel {
       );
       return;
     }
-    const newest = [...snapshots].sort((a, b) => b.time.localeCompare(a.time));
+    const newest = [...snapshots].sort((a, b) => Date.parse(b.time) - Date.parse(a.time));
     fill(this.#list, ...newest.map((snapshot) => this.#card(snapshot)));
   }
 

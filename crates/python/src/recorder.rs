@@ -53,7 +53,7 @@ impl Recorder {
             start,
             frame: core.frame_counter(),
             picture_interval: every,
-            time: time::seconds(SystemTime::now()),
+            time: time::millis(SystemTime::now()),
             note: note.to_owned(),
             clock,
             recovered: false,

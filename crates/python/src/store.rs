@@ -56,7 +56,7 @@ impl Store {
     ) -> PyResult<SnapshotRow> {
         let name = parsed(py, name)?;
         check_note(py, &note)?;
-        let about = About { title, code, checksum, frame, time: time::seconds(SystemTime::now()), note };
+        let about = About { title, code, checksum, frame, time: time::millis(SystemTime::now()), note };
         let snapshot =
             Snapshot::new(state, about).map_err(|error| exception(py, Kind::State, &error.to_string()))?;
         self.snapshots.write(&name, &snapshot, replace).map_err(|error| of_write(py, &error))?;

@@ -72,7 +72,7 @@ test("a snapshot may have spaces in its name, and has a short name if none is gi
   const names = panel.locator(".card strong");
   await expect(names).toHaveText(["before-the-boss"]);
   await panel.getByRole("button", { name: "Save now" }).click();
-  await expect(names).toHaveText(["before-the-boss", "snapshot-1"]);
+  await expect(names).toHaveText(["snapshot-1", "before-the-boss"]);
   const lines = await names.evaluateAll((all) => all.map((name) => name.getClientRects().length));
   expect(lines, "each name is one line").toEqual([1, 1]);
 });

@@ -125,7 +125,7 @@ impl RecordTask {
             start: options.start,
             frame: first,
             picture_interval: if hashes { every } else { 0 },
-            time: framewire_states::time::seconds(SystemTime::now()),
+            time: framewire_states::time::millis(SystemTime::now()),
             note: options.note.clone(),
             clock: clock(&state),
             recovered: false,

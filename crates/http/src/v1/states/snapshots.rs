@@ -147,7 +147,7 @@ async fn save(
     let mut value = || next_result(&mut results);
     let (title, code) = (value()?.try_into()?, value()?.try_into()?);
     let (checksum, state): (i64, Vec<u8>) = (value()?.try_into()?, value()?.try_into()?);
-    let time = time::seconds(now);
+    let time = time::millis(now);
     let about = About { title, code, checksum: checksum as u32, frame: outcome.frame, time, note };
     let listed = blocking(move || -> Result<Listed, Problem> {
         let written = snapshots.write(&name, &Snapshot::new(&state, about)?, replace);
