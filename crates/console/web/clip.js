@@ -39,10 +39,12 @@ export class Clip {
     const { tick } = decoder;
     // Ticks never go back while an emulator runs. If they do, the emulator was started again.
     if (tick < this.#last) this.clear();
-    // While the game is paused, several pictures can have the same tick, for example after a state is loaded.
+    // While the game is paused, several pictures can have the same tick, for example after a state is loaded. The newest
+    // one replaces the others that begin a segment, so that a paused game does not use more and more memory.
     const again = tick === this.#last;
     this.#last = tick;
     const segment = this.#segments.at(-1);
+    if (again && segment?.messages.length === 0) this.#segments.pop();
     if (!segment || again || isKeyPicture(message) || tick >= segment.first.tick + SEGMENT) {
       this.#segments.push({ first: decoder.copy(), messages: [] });
       // The segment before the first recent one may end with recent pictures, so it is kept too.

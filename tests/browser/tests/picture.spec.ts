@@ -68,3 +68,18 @@ test("a clip that is saved slowly does not contain pictures that come later", ()
   expect(ticks.at(-1)).toBe(last);
   expect(decoder.tick).toBeGreaterThan(last);
 });
+
+test("a clip of a paused game keeps only its newest picture", () => {
+  const stream = vectors.streams.find(({ messages }) => messages.length > 1);
+  const [first, second] = (stream?.messages ?? []).map(bytes);
+  if (!first || !second) throw new Error("no stream has two pictures");
+  const tick = new DataView(first).getUint32(12, true);
+  new DataView(second).setUint32(12, tick, true);
+  const [decoder, clip] = [new Decoder(), new Clip()];
+  for (const message of [first, second]) {
+    decoder.decode(message);
+    clip.add(message, decoder);
+  }
+  const pictures = [...clip.frames(30, 1)].map(({ pixels }) => Buffer.from(pixels.buffer).toString("hex"));
+  expect(pictures).toEqual([Buffer.from(decoder.pixels).toString("hex")]);
+});
