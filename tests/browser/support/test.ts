@@ -1,5 +1,6 @@
 /** The fixtures of the tests: a server for each test, and its page. */
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type BrowserContext, test as base, type Page } from "@playwright/test";
 import { Console } from "./console.ts";
@@ -57,9 +58,12 @@ export const test = base.extend<Fixtures>({
 /** Serves the files of the page from the checkout, so that a change to the page needs no build. */
 async function serveFromCheckout(context: BrowserContext): Promise<void> {
   const web = repository("crates/console/web");
-  await context.route(/\/console\//, (route) =>
-    route.fulfill({ path: join(web, new URL(route.request().url()).pathname.replace("/console/", "")) }),
-  );
+  await context.route(/\/console\//, async (route) => {
+    const path = join(web, new URL(route.request().url()).pathname.replace("/console/", ""));
+    // The page for logging in comes from the server, and names files by their hashes.
+    if (existsSync(path)) await route.fulfill({ path });
+    else await route.continue();
+  });
   await context.route(
     (url) => url.pathname === "/",
     async (route) => {
