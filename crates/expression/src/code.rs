@@ -8,8 +8,8 @@ use crate::{Format, Names, Number, ParseError, Range, Type};
 /// The deepest nesting of operators and reads.
 const MAX_DEPTH: usize = 200;
 
-// The first byte of each part. For an operator, it is UNARY plus the operator's index in `Unary::ALL`, or BINARY plus
-// its index in `Binary::ALL`.
+// The first byte of each part. For an operator, it is UNARY plus the operator's index in `Unary`, or BINARY plus its
+// index in `Binary`.
 const CONSTANT: u8 = 0;
 const FRAME: u8 = 1;
 const READ: u8 = 2;
@@ -156,10 +156,6 @@ fn list(node: &Node, ranges: &mut Vec<Range>) {
     }
 }
 
-fn position<T: PartialEq>(all: &[T], one: &T) -> u8 {
-    all.iter().position(|each| each == one).unwrap_or_default() as u8
-}
-
 fn encode(node: &Node, out: &mut Vec<u8>) {
     let mut constant = |number: i64| {
         out.push(CONSTANT);
@@ -173,7 +169,7 @@ fn encode(node: &Node, out: &mut Vec<u8>) {
         Node::Real(_) | Node::Place(_) | Node::History(_) => constant(0),
         Node::Frame => out.push(FRAME),
         Node::Read(kind, domain, address) => {
-            out.extend([READ, position(&Type::ALL, kind)]);
+            out.extend([READ, *kind as u8]);
             let domain = domain.as_deref().unwrap_or_default();
             // The length fits into a byte, because the parser refuses longer names.
             out.push(domain.len() as u8);
@@ -181,11 +177,11 @@ fn encode(node: &Node, out: &mut Vec<u8>) {
             encode(address, out);
         }
         Node::Unary(unary, of) => {
-            out.push(UNARY + position(&Unary::ALL, unary));
+            out.push(UNARY + *unary as u8);
             encode(of, out);
         }
         Node::Binary(binary, left, right) => {
-            out.push(BINARY + position(&Binary::ALL, binary));
+            out.push(BINARY + *binary as u8);
             encode(left, out);
             encode(right, out);
         }

@@ -45,12 +45,11 @@ impl PictureOptions {
     /// Makes the picture from a screenshot, which is a PNG in base64. Fails if `crop` is not inside the screenshot.
     pub(crate) fn picture(&self, screenshot: &Json) -> Result<Picture, ToolError> {
         let data = screenshot.as_str().unwrap_or_default();
-        let options = format!("{:?} {:?} {}", self.scale, self.crop, self.grey);
+        let transform = self.transform();
         let mut hash = crc32fast::Hasher::new();
         hash.update(data.as_bytes());
-        hash.update(options.as_bytes());
+        hash.update(format!("{transform:?}").as_bytes());
         let mark = format!("{:08x}", hash.finalize());
-        let transform = self.transform();
         if transform.is_identity() {
             return Ok(Picture { data: data.to_owned(), mark });
         }

@@ -136,6 +136,38 @@ enum PictureData {
     Transformed(Pixels),
 }
 
+/// The media type of pixels without a file format.
+const RAW: &str = "application/octet-stream";
+
+/// The width and height of a picture, and the bytes of the response's body.
+type SizedBody = ((u32, u32), Bytes);
+
+impl PictureData {
+    fn png(self) -> Result<SizedBody, Problem> {
+        Ok(match self {
+            PictureData::File(file) => (png::size(&file).map_err(unreadable)?, file),
+            PictureData::Pixels(picture) => {
+                let image = Image::new(picture.width, picture.height, &picture.pixels).map_err(unreadable)?;
+                ((picture.width, picture.height), png::encode(image).into())
+            }
+            PictureData::Transformed(pixels) => ((pixels.width, pixels.height), pixels.encode().into()),
+        })
+    }
+
+    /// The pixels, which `convert` gets with 3 bytes each.
+    fn raw(self, convert: fn(&[u8]) -> Vec<u8>) -> Result<SizedBody, Problem> {
+        let sized = |width, height, rgb: &[u8]| ((width, height), convert(rgb).into());
+        Ok(match self {
+            PictureData::File(file) => {
+                let Pixels { width, height, rgb } = png::decode(&file).map_err(unreadable)?;
+                sized(width, height, &rgb)
+            }
+            PictureData::Pixels(picture) => sized(picture.width, picture.height, &picture.pixels),
+            PictureData::Transformed(Pixels { width, height, rgb }) => sized(width, height, &rgb),
+        })
+    }
+}
+
 impl ScreenPicture {
     fn of(Screenshot { frame, png }: Screenshot) -> ScreenPicture {
         ScreenPicture { frame, form: PictureData::File(png) }
@@ -158,29 +190,10 @@ impl ScreenPicture {
     }
 
     fn into_response(self, format: ScreenFormat) -> Result<Response, Problem> {
-        let ((width, height), body) = match (self.form, format) {
-            (PictureData::File(file), ScreenFormat::Png) => (png::size(&file).map_err(unreadable)?, file),
-            (PictureData::File(file), _) => {
-                let Pixels { width, height, rgb } = png::decode(&file).map_err(unreadable)?;
-                ((width, height), raw(&rgb, format).into())
-            }
-            (PictureData::Pixels(picture), ScreenFormat::Png) => {
-                let image = Image::new(picture.width, picture.height, &picture.pixels).map_err(unreadable)?;
-                ((picture.width, picture.height), png::encode(image).into())
-            }
-            (PictureData::Pixels(picture), _) => {
-                ((picture.width, picture.height), raw(&picture.pixels, format).into())
-            }
-            (PictureData::Transformed(pixels), ScreenFormat::Png) => {
-                ((pixels.width, pixels.height), pixels.encode().into())
-            }
-            (PictureData::Transformed(pixels), _) => {
-                ((pixels.width, pixels.height), raw(&pixels.rgb, format).into())
-            }
-        };
-        let kind = match format {
-            ScreenFormat::Png => "image/png",
-            ScreenFormat::Rgb | ScreenFormat::Rgba => "application/octet-stream",
+        let (kind, ((width, height), body)) = match format {
+            ScreenFormat::Png => ("image/png", self.form.png()?),
+            ScreenFormat::Rgb => (RAW, self.form.raw(<[u8]>::to_vec)?),
+            ScreenFormat::Rgba => (RAW, self.form.raw(with_alpha)?),
         };
         let size = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
         let size = size.map(|(name, number)| (name, number.to_string()));
@@ -196,13 +209,8 @@ fn unreadable(error: impl std::fmt::Display) -> Problem {
     Problem::new(StatusCode::BAD_GATEWAY, format!("the emulator's picture cannot be used: {error}"))
 }
 
-fn raw(rgb: &[u8], format: ScreenFormat) -> Vec<u8> {
-    match format {
-        ScreenFormat::Rgba => {
-            rgb.as_chunks().0.iter().flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
-        }
-        ScreenFormat::Png | ScreenFormat::Rgb => rgb.to_vec(),
-    }
+fn with_alpha(rgb: &[u8]) -> Vec<u8> {
+    rgb.as_chunks().0.iter().flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
 }
 
 /// A wait for a frame.
