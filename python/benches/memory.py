@@ -52,12 +52,12 @@ def play(hours: int, envs: int) -> tuple[list[int], int]:
 def main() -> int:
     """Prints the memory, and writes it as JSON if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hours", type=int, default=24)
+    parser.add_argument("--hours", type=int, default=24, help="at least 2, so that an hour follows the first quarter")
     parser.add_argument("--envs", type=int, default=64)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if options.hours < 1 or options.envs < 1:
-        parser.error(f"--hours is {options.hours} and --envs is {options.envs}; use numbers from 1")
+    if options.hours < 2 or options.envs < 1:
+        parser.error(f"--hours is {options.hours} and --envs is {options.envs}; use at least 2 and 1")
     begin = time.perf_counter()
     memory, episodes = play(options.hours, options.envs)
     # After a quarter of the run, every environment has allocated all the memory that it keeps.

@@ -31,6 +31,7 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Emulator
     with framewire.connect(request.getfixturevalue("server").url) as client:
         client.cancel()
         client.release()
+        client.set_speed(1)
         client.resume()
         yield client
 
@@ -259,7 +260,6 @@ def test_advance_runs_exactly_these_frames(paused: Emulator) -> None:
         assert paused.advance(2) == start + 4003
     with pytest.raises(framewire.InvalidRequest):
         paused.advance(0)
-    paused.set_speed("unlimited")
     paused.set_speed("unlimited")
 
 
