@@ -78,7 +78,7 @@ local limits = {
 limits.turn = {
   requests = 64,
   seconds = 0.001, -- of processor time
-  reads = 512,
+  reads = 512, -- from the socket
 }
 
 return limits

@@ -25,8 +25,8 @@ local END = client.END
 
 local COUNT = math.tointeger(tonumber(arg[1] or 20000))
 local SEED = math.tointeger(tonumber(arg[2] or 1))
-local TURNS = 1000 -- the script must process everything that has arrived within this many turns
-local SECONDS = 5 -- and within this many seconds of processor time
+local TURNS = 1000 -- within this many turns, the script must process everything that has arrived
+local SECONDS = 5 -- and also within this many seconds of processor time
 local STREAM = 20 -- inputs for one connection, unless it is closed earlier
 
 assert(COUNT and SEED, "usage: lua5.4 lua/tests/fuzz.lua [COUNT] [SEED]")

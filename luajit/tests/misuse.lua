@@ -72,7 +72,7 @@ local function game()
   return assert(emulator.connect(name, { patience = 1e-3, spin = 1e-4 })), here
 end
 
--- A server with a connection whose handler has called `response:later()`.
+-- A server, and a connection to it with one request, for which the server's handler has called `response:later()`.
 local function web()
   local loop = assert(loops.new())
   local listener = assert(socket.listen())
@@ -421,7 +421,7 @@ for _, class in ipairs(classes) do
       local calls = {}
       for number, list in ipairs(lists) do
         for _, state in ipairs(states) do
-          -- The methods of closed objects ignore their arguments, so a few lists are enough.
+          -- Most methods of closed objects fail before they use their arguments, so a few lists are enough.
           if state == "open" or number % 7 == 1 then
             calls[#calls + 1] = call_of(class, entry, method, state, list)
           end

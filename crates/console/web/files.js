@@ -78,7 +78,8 @@ async function takeGame(app, file) {
     await app.api.act(actions.uploadRom(name, file, false));
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    const detail = "The server has another game with this name. Its battery save stays.";
+    const detail =
+      "The server has another game with this name. Its battery save is kept, and the new game uses it.";
     if (!(await confirm(app.api, `Replace ${name}?`, detail, "Replace"))) return;
     await app.api.act(actions.uploadRom(name, file, true));
   }

@@ -141,7 +141,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Sleeps while a word has this value, for at most `limit`.
+/// If a word has this value, sleeps until [`futex_wake`] wakes this thread, for at most `limit`. It may also
+/// wake up earlier.
 pub fn futex_wait(word: &AtomicU32, value: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: limit.as_secs() as libc::time_t,

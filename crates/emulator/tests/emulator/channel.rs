@@ -18,7 +18,7 @@ const STEP: u8 = 64;
 const RUN: u8 = 65;
 /// The kind of the reply to both.
 const DONE: u8 = 72;
-/// The index of the word in the block that counts the frames since the channel was created.
+/// The index of a word in the block. This word counts the frames that have run since the channel was created.
 const TICK: usize = 5;
 
 fn batch(client: &mut Endpoint, ops: Vec<Op>) -> Outcome {
@@ -53,7 +53,7 @@ fn a_client_plays_keys_and_runs_frames_in_a_batch() {
     let refused = batch(&mut client, vec![watch]).single().expect_err("a channel has its own watches");
     assert_eq!(refused.status, Status::BadArgument);
 
-    // The first of the operations that a channel does not have is reported.
+    // Each batch has two operations that a channel does not have. The error is about the first one.
     let run = Op::Run { steps: vec![] };
     let script = Op::Script { code: "return 1".to_owned() };
     for (ops, name) in [([script.clone(), run.clone()], "`script`"), ([run, script], "`run`")] {
@@ -128,7 +128,7 @@ fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
 }
 
 #[test]
-fn a_run_that_a_batch_of_the_client_ends_is_answered() {
+fn a_run_is_answered_when_a_batch_of_the_client_ends_it() {
     let name = format!("framewire-test-run-{}", std::process::id());
     let emulator =
         Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");

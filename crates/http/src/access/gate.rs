@@ -156,8 +156,8 @@ impl Gate {
 
     /// The rights of a caller that sends this token. A wrong token is an error and is counted.
     pub(super) fn rights(&self, tokens: &Tokens, peer: &Peer, shown: &[u8]) -> Result<Rights, Failure> {
-        // A valid token is accepted even after many wrong ones from the same address, because several people may share the
-        // address.
+        // A valid token is accepted even after many wrong ones from the same address, because several people may share
+        // the address.
         tokens.rights(shown).ok_or_else(|| {
             let (now, origin) = (Instant::now(), peer.origin());
             if let Some(wait) = self.attempts.wait(origin, now) {

@@ -1,6 +1,6 @@
 //! Compares the tester's figures with those of a server that records its own times. Tests without the lock `alone` run
-//! at the same time, and scheduling makes the figures differ. `benches/testers.py` compares the high percentiles on an
-//! idle machine.
+//! at the same time and delay some requests, so only the medians have an upper limit here. `benches/testers.py`
+//! compares the high percentiles, on an idle machine.
 
 use std::sync::{Arc, Mutex};
 use std::thread;

@@ -195,7 +195,8 @@ impl<E: Emulator> Session<'_, E> {
         self.assert(found == expected, || format!("{text} gives {:x?}", outcome.results));
     }
 
-    /// Accesses memory that does not exist. Checks that the whole batch is refused and nothing is written.
+    /// Accesses memory that does not exist, or writes memory that can only be read. Checks that the whole batch is
+    /// refused and nothing is written.
     fn access_missing_memory(&mut self) {
         let width = self.width();
         let (place, is_readable) = self.missing_place(width);
