@@ -121,6 +121,12 @@ fn stop_reading(server: &Server) -> (Events, Rpc) {
 
 /// Twenty clients watch for a while. Returns the largest delay of a change, in frames.
 fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
+    // The ball rests for 60 frames before it is served, but for longer than the clients listen when a game is over. So
+    // the game gets enough balls, and a game that is over (state 3) must have ended before.
+    wait_for("a game that continues", || {
+        server.post_ok(&format!("/core/write16?address={}&value=9", field("lives")), "");
+        server.number(&format!("/core/read16?address={}", field("state"))) != 3
+    });
     let ball = ["ball_x", "ball_y"].map(|name| format!("i16[{:#x}]", field(name)));
     let frame = format!("u32[{:#x}]", field("frame"));
     let with_frame = [&ball[0][..], &ball[1], &frame];

@@ -135,8 +135,13 @@ fn freezes_values(server: &Server) {
             .unwrap()
             .contains("\"lives\"")
     );
-    values(server, json!([{"op": "write", "address": "lives", "value": 2}]));
-    let later = json!({"steps": [{"frames": 3}], "then": [{"op": "read", "address": "lives"}]});
+    // The ball is moved up, so that the game does not lose it, and thus a life, within these frames.
+    let written = json!([
+        {"op": "write", "address": "lives", "value": 2},
+        {"op": "write", "address": "ball_y", "value": 1000},
+    ]);
+    let later =
+        json!({"ops": written, "steps": [{"frames": 3}], "then": [{"op": "read", "address": "lives"}]});
     assert_eq!(json_of(&post(server, "/v1/run", &later), 200)["then"][0]["value"], 2);
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     assert_eq!(json_of(&server.get("/v1/freeze"), 200)["frozen"], json!([]));

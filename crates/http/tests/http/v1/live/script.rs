@@ -1,26 +1,29 @@
 //! A core that runs Framewire's script, like a stock mGBA with a window, so that a server can attach to it.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 
 use framewire_emulator::Embedded;
 use framewire_emulator::embedded::Rom;
 use framewire_http::App;
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 
 use crate::failures::attached;
+use crate::reserved_port::reserved_port;
 use crate::support::{Server, core, repository, wait_for};
 
 /// The port on which the script listens, and to which a server attaches.
 pub struct ScriptPort {
     port: u16,
+    /// Keeps other programs from getting the port.
+    _reserved: TcpSocket,
     folder: TempDir,
 }
 
 impl ScriptPort {
     pub fn new() -> ScriptPort {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port();
-        ScriptPort { port, folder: tempfile::tempdir().unwrap() }
+        let (reserved, address) = reserved_port();
+        ScriptPort { port: address.port(), _reserved: reserved, folder: tempfile::tempdir().unwrap() }
     }
 
     /// Starts a core that runs the demo game and a script that listens on the port.
@@ -52,7 +55,10 @@ pub fn connected() -> (Embedded, Server) {
     (core, server)
 }
 
-/// Waits until the server is connected to the script and the core runs frames.
+/// Waits until the server is connected to the script, the core runs frames, and the server knows the game.
 pub fn ready(server: &Server) {
-    wait_for("a connection", || server.get("/v1/emulator").text().contains("\"run\":\"running\""));
+    wait_for("a connection", || {
+        let state = server.get("/v1/emulator").text();
+        state.contains("\"run\":\"running\"") && !state.contains("\"title\":null")
+    });
 }

@@ -148,13 +148,16 @@ fn the_frame_counter_and_expressions_with_it_are_reported_in_each_frame() {
 
 #[test]
 fn expressions_can_use_names_from_the_symbol_file() {
-    let server = Server::start();
+    // While the game is paused in frame 10, the ball waits on the paddle, so only the test changes the score.
+    let server = Server::paused();
+    json_of(&post(&server, "/v1/advance", &json!({"frames": 10})), 200);
     let mut events = Events::open(
         &server,
         &watch(&["score", "presses[0] + presses[1]", "u8[score + 1]", "bytes[magic, 8]"]),
     );
     assert_eq!(events.next().unwrap().data["values"]["presses[0] + presses[1]"], 0);
     server.post_ok(&format!("/core/write32?address={}&value=258", field("score")), "");
+    json_of(&post(&server, "/v1/advance", &json!({"frames": 1})), 200);
     let received = loop {
         let change = events.wait_for("change").data["changes"].clone();
         if !change["score"].is_null() {
