@@ -1,7 +1,7 @@
--- Measures how much of the serving time (see window.lua) is used. os.clock() measures processor time, so it stands
--- still while this script is blocked in select(). If a wait in select() runs to its end, its length is known. If it
--- ends early, its length is estimated. If this machine has a suitable clock, the estimate is computed from the total
--- length of several serving times.
+-- Measures how much of the serving time (see window.lua) is used. Except on Windows, os.clock() measures processor
+-- time, so it stands still while this script is blocked in select(). If a wait in select() runs to its end, its length
+-- is known. If it ends early, its length is estimated. If this machine has a suitable clock, the estimate is computed
+-- from the total length of several serving times.
 --
 -- `begin_window` and `end_window` are called at the beginning and the end of each serving time, except in lockstep.
 
@@ -14,8 +14,9 @@ local stopwatch = {
   gap = LONGEST / 2, -- seconds that a wait is assumed to last when it ends early; fixed if there is no clock
 }
 
--- Since the last estimate: the number of serving times, the number of waits that ended early, the seconds in which the
--- script worked or waited to the end, and all seconds by the clock.
+-- Since these were last set to 0, which happens after every SAMPLES serving times: the number of serving times, the
+-- number of waits that ended early, the seconds in which the script worked or waited to the end, and all seconds by the
+-- clock.
 local servings, early, known, whole = 0, 0, 0, 0
 -- A clock that also runs while this script is blocked; coarse, but right on average. It is nil if there is none.
 local wall

@@ -279,13 +279,12 @@ local function do_requests(self, deadline)
     end
     done = 1
   end
-  if do_deferred(self, deadline) then
-    done = done + 1
-  end
+  -- Not counted in `done`, so that a request from the queue is performed even if reading ahead has used all of the time.
+  local deferred = do_deferred(self, deadline)
   while self.queue_first <= self.queue_last do
     local full = done >= REQUESTS or self.unsent >= limits.full_outbox or done > 0 and clock() > deadline
     if full or not is_free(self) then
-      return done > 0
+      return deferred or done > 0
     end
     local request = queue[self.queue_first]
     local cancelled = self.cancelled and self.cancelled[request.id]
@@ -293,7 +292,7 @@ local function do_requests(self, deadline)
       if not has_to_wait(request) then
         answer(self, request)
       elseif not defer(self, request) then
-        return done > 0
+        return deferred or done > 0
       end
     end
     queue[self.queue_first] = nil
@@ -301,7 +300,7 @@ local function do_requests(self, deadline)
     done = done + 1
   end
   self.queue_first, self.queue_last, self.cancelled = 1, 0, nil
-  return done > 0
+  return deferred or done > 0
 end
 
 -- Whether there is enough to do without reading. For a link, only a full queue is enough, because a cancel may have

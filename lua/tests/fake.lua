@@ -128,4 +128,21 @@ function fake.listener()
   return listener
 end
 
+-- Loads the server of the script again, together with the parts that know its clients or measure time, and starts it.
+-- Only waits take time in this server: its processor time stands still, and it finds no other clock. So no result
+-- depends on the speed of this machine.
+function fake.server()
+  for _, part in ipairs { "stopwatch", "turn", "clients", "listener", "events", "window", "server" } do
+    package.loaded[part] = nil
+  end
+  local real_clock, real_open = os.clock, io.open
+  os.clock = function() return 0.0 end -- luacheck: ignore
+  io.open = function() return nil end -- luacheck: ignore
+  local server = require "server"
+  server.address, server.port = "127.0.0.1", 8888
+  server.start()
+  os.clock, io.open = real_clock, real_open -- luacheck: ignore
+  return server
+end
+
 return fake

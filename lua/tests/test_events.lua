@@ -27,12 +27,7 @@ local function serve(run)
   rawset(emu, "currentFrame", function() return emu.frame end)
   rawset(emu, "readRange", function(_, _, length) return emu.value:rep(length) end)
   socket = { tcp = function() return { _s = listener } end, ERRORS = {} }
-  for _, part in ipairs { "clients", "listener", "events", "window", "server" } do
-    package.loaded[part] = nil
-  end
-  server = require "server"
-  server.address, server.port = "127.0.0.1", 8888
-  server.start()
+  server = fake.server()
   next_frame()
   local fine, problem = xpcall(run, debug.traceback)
   server.stop("the test is over")

@@ -76,6 +76,16 @@ test("16 MiB of a ROM are read in small parts, and other requests are performed 
   eq(bytes:sub(7) == table.concat(wanted), true, "the bytes")
 end)
 
+test("a later request is performed even if reading ahead uses all of a turn's time", function()
+  local socket, self, take = link(806)
+  socket:arrive(client.request(1, read(0x08000000, 16 * MIB)))
+  take(-math.huge)
+  socket:arrive(client.request(2, "\x10"))
+  take(-math.huge)
+  eq(result(socket.written, 2) ~= nil, true, "the later request")
+  eq(self.deferred[1].ahead ~= nil, true, "more is to be read")
+end)
+
 test("memory other than a ROM is read all at once, even in a batch that also reads a ROM", function()
   local socket, self, take, reads = link(801)
   socket:arrive(client.request(1, read(0x02000000, MIB)))
@@ -128,7 +138,7 @@ test("if the ROM is patched during a read, all bytes in the reply are from after
   local socket, self, take, reads = link(804)
   socket:arrive(client.request(1, read(0x08000000, 16 * MIB)))
   while #reads == 0 do
-    take()
+    take(-math.huge) -- reads one part: the time of this turn is over from the beginning
   end
   eq(self.deferred[1].ahead ~= nil, true)
   rawset(emu, "memory", { cart0 = { size = function() return 32 * MIB end, write8 = function() end } })

@@ -18,12 +18,7 @@ local function serve(run, listener)
   emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9 }, fake.console()
   socket = { tcp = function() return { _s = listener } end, ERRORS = { [3] = "address in use" } }
   log.set_level("warn")
-  for _, part in ipairs { "clients", "listener", "events", "window", "server" } do
-    package.loaded[part] = nil
-  end
-  server = require "server"
-  server.address, server.port = "127.0.0.1", 8888
-  server.start()
+  server = fake.server()
   local fine, problem = xpcall(run, debug.traceback, listener)
   server.stop("the test is over")
   log.set_level("none")

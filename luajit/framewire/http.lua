@@ -67,8 +67,9 @@ M.form = require "framewire.http.form"
 --- Reads and writes cookie headers; see http/cookie.lua.
 M.cookie = require "framewire.http.cookie"
 
--- Runs one server until the process gets INT, TERM or HUP.
-local function run(listener, options, context)
+-- Runs one server until the process gets INT, TERM or HUP. Calls `ready` when these signals no longer end the process
+-- at once.
+local function run(listener, options, context, ready)
   local loop, message = loops.new { poller = options.poller }
   if not loop then return nil, message end
   local server
@@ -83,6 +84,7 @@ local function run(listener, options, context)
     server:stop(options.grace or 5, function() loop:stop() end)
   end)
   if not ok then server.log(message) end
+  if ready then ready() end
   if options.on_start then options.on_start(loop, server) end
   ok, message = loop:run()
   loop:close()
@@ -141,10 +143,7 @@ function M.serve(options)
     if host:find(":", 1, true) then host = "[" .. host .. "]" end
     options.on_listen(("%s://%s:%d"):format(context and "https" or "http", host, port))
   end
-  if count == 1 then
-    announce()
-    return run(listeners[1], options, context)
-  end
+  if count == 1 then return run(listeners[1], options, context, announce) end
   return require("framewire.worker").group(count, function(index)
     for other, listener in ipairs(listeners) do
       if other ~= index then listener:close() end

@@ -123,18 +123,18 @@ end
 -- Called when worker processes have ended. Starts each again, but at most once a second, so a worker that always ends
 -- immediately does not use much processor time.
 local function collect(state)
-  while true do
-    local pid = C.waitpid(-1, status_box, sys.WNOHANG)
-    if pid <= 0 then break end
-    local gone = state.workers[pid]
-    state.workers[pid] = nil
-    if gone and not state.stopping then
-      local code, reason = ending(status_box[0])
-      io.stderr:write(("worker %d ended (%s); starting it again\n"):format(gone.index, reason or "code " .. code))
-      local wait = math.max(0, gone.started + 1 - time.monotonic())
-      state.loop:after(wait, function()
-        if not state.stopping then keep(state, gone.index) end
-      end)
+  for pid, gone in pairs(state.workers) do
+    -- Not -1, which would also take the exit codes of processes that do not belong to the group.
+    if C.waitpid(pid, status_box, sys.WNOHANG) == pid then
+      state.workers[pid] = nil
+      if not state.stopping then
+        local code, reason = ending(status_box[0])
+        io.stderr:write(("worker %d ended (%s); starting it again\n"):format(gone.index, reason or "code " .. code))
+        local wait = math.max(0, gone.started + 1 - time.monotonic())
+        state.loop:after(wait, function()
+          if not state.stopping then keep(state, gone.index) end
+        end)
+      end
     end
   end
   if state.stopping and not next(state.workers) then state.loop:stop() end
@@ -147,8 +147,10 @@ end
 --- Runs a function in several processes until this process gets INT, TERM or HUP. Then sends TERM to all of them, kills
 --- those that have not ended in time, and returns. A worker that ends earlier is started again.
 ---@param count integer
----@param main fun(index: integer) should end when the process gets TERM
----@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called when all have started
+---@param main fun(index: integer) must wait for TERM with `Loop:on_signal` and then return; TERM is blocked in workers,
+--- so it does not end them by itself
+---@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called after the
+--- first attempt to start each worker
 ---@return true|nil ok
 ---@return string? message
 function M.group(count, main, options)

@@ -151,7 +151,9 @@ check.test("messages that were sent before a close arrive before it", function()
   here:close()
 end)
 
-check.test("a sleeping side uses no processor time and is woken", function()
+-- Waits for five messages, which come after pauses. Returns the processor time that this takes.
+local function cpu_of_waits()
+  local used
   process.run_with(function()
     local there = assert(channel.connect(name, 5))
     for _ = 1, 5 do
@@ -164,10 +166,16 @@ check.test("a sleeping side uses no processor time and is woken", function()
     assert(here:accept(5))
     local cpu = time.cpu()
     for _ = 1, 5 do check.equal(here:receive(5), "wake up") end
-    assert(time.cpu() - cpu < 0.06, "used " .. time.cpu() - cpu)
+    used = time.cpu() - cpu
     here:send("bye")
     here:close()
   end, true)
+  return used
+end
+
+check.test("a sleeping side uses no processor time and is woken", function()
+  -- Without sleep, the waits would always take 0.6 s. On a virtual machine, time that others steal can count as used.
+  check.eventually(10, function() return cpu_of_waits() < 0.06 end, "the waits used little processor time")
 end)
 
 -- Kills the other side at a random moment of a busy exchange.
@@ -186,7 +194,7 @@ local function kill_peer(creates)
   local number, killed = 0, false
   local deadline = time.monotonic() + math.random() * 0.01
   while true do
-    local text, problem = mine:receive(1)
+    local text, problem = mine:receive(10) -- a busy machine can delay the end of the peer
     if not text then
       check.equal(problem, "the other side has ended without closing")
       break
@@ -199,7 +207,7 @@ local function kill_peer(creates)
     end
   end
   mine:close()
-  peer:wait(1)
+  peer:wait()
 end
 
 check.test("a killed peer is noticed, its messages are complete, and the channel can be created again", function()

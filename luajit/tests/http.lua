@@ -120,7 +120,7 @@ for _, name in ipairs { "epoll", "poll" } do
       time.sleep(0.3) -- so that the system's buffers are full
       local answer = assert(connection:receive())
       check.equal(#answer.body, #BIG)
-      check.equal(connection:is_closed(1), true)
+      check.equal(connection:is_closed(), true)
     end)
   end)
 

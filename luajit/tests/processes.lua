@@ -89,6 +89,31 @@ check.test("a group starts a dead worker again, and stops all workers together",
   shm.remove(name)
 end)
 
+check.test("a group leaves the exit codes of other processes to the program", function()
+  local name = "framewire-test-" .. ffi.C.getpid()
+  shm.remove(name)
+  local block = assert(shm.create(name, 64))
+  local started = ffi.cast("volatile uint32_t *", block.data)
+  process.run_with(function()
+    io.stderr:setvbuf("no")
+    local other
+    local function start_other() other = assert(worker.start(function() os.exit(7) end)) end
+    assert(worker.group(1, function()
+      started[0] = started[0] + 1
+      -- The group looks for ended processes each time that this worker ends.
+      if started[0] < 3 then return end
+      local loop = assert(loops.new())
+      assert(loop:on_signal({ "TERM" }, function() loop:stop() end))
+      assert(loop:run())
+    end, { ready = start_other }))
+    check.equal(other:wait(5), 7)
+  end, function(child)
+    check.eventually(10, function() return started[0] == 3 end, "the worker has been started three times")
+    child:signal("TERM")
+  end)
+  shm.remove(name)
+end)
+
 check.test("pinning moves a process to a core, and refuses a core that does not exist", function()
   local child = worker.start(function()
     assert(worker.pin(0))

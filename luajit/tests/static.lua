@@ -194,7 +194,7 @@ check.test("files do not leak descriptors", function()
       cut:send("GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n")
       cut:close()
     end
-    check.eventually(2, function() return count() == 0 end, "every file is closed")
+    check.eventually(10, function() return count() == 0 end, "every file is closed")
   end)
 end)
 

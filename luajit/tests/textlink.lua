@@ -14,7 +14,7 @@ local function react(loop, connection, message, counters)
   local function say(text) connection:write(text, 1) end
   counters[message] = (counters[message] or 0) + 1
   if message == "silent" then return end
-  if message == "late" then return loop:after(0.5, function() say("too late<|END|>") end) end
+  if message == "late" then return loop:after(2, function() say("too late<|END|>") end) end
   if message == "hang up" then return "close" end
   if message == "half" then
     say("half a reply")
@@ -67,11 +67,14 @@ local function run_script(listener)
   assert(loop:run())
 end
 
+-- Milliseconds for which the bridge waits for a reply, unless a test needs less. A busy machine delays replies less.
+local PATIENT = 4000
+
 -- Runs the bridge for a script at a port. Calls `body` with the bridge's port, and a function that sends it a message
--- and returns the status and the body of its answer.
-local function with_bridge(script_port, body, arguments)
-  local bridge = process.start(("luajit \"%s/bridge.lua\" --attach 127.0.0.1:%d --port 0 --timeout 400 %s")
-    :format(check.root, script_port, arguments or ""))
+-- and returns the status and the body of its answer. `timeout` is the bridge's time-out in milliseconds.
+local function with_bridge(script_port, body, arguments, timeout)
+  local bridge = process.start(("luajit \"%s/bridge.lua\" --attach 127.0.0.1:%d --port 0 --timeout %d %s")
+    :format(check.root, script_port, timeout or PATIENT, arguments or ""))
   local port = tonumber((bridge.line() or ""):match("^listening on http://127%.0%.0%.1:(%d+)$"))
   local ok, message = xpcall(function()
     assert(port, "the bridge did not start")
@@ -87,12 +90,12 @@ local function with_bridge(script_port, body, arguments)
   check.equal(code, 0, "the bridge's exit code")
 end
 
-local function with_script(body, arguments)
+local function with_script(body, arguments, timeout)
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
   process.run_with(function() run_script(listener) end, function()
     listener:close()
-    with_bridge(port, body, arguments)
+    with_bridge(port, body, arguments, timeout)
   end)
 end
 
@@ -125,14 +128,14 @@ check.test("every failure has its status, and the next message gets its own repl
       check.contains(body, case[3], case[1])
       check.equal(select(2, ask("after " .. case[1]:gsub("<.*", ""))), "after " .. case[1]:gsub("<.*", ""))
     end
-    time.sleep(0.3)
+    time.sleep(1.2) -- until the late reply, which comes a second after the time-out
     check.equal(select(2, ask("after the late reply")), "after the late reply")
     check.equal(select(2, ask("two")), "one")
     check.equal(select(2, ask("after two")), "after two")
     check.equal(select(2, ask("count hang up")), "1", "a message that may have been performed is not repeated")
     check.equal(client.ask(port, "GET", "/other").status, 404)
     check.equal(client.ask(port, "DELETE", "/command").status, 405)
-  end)
+  end, nil, 1000)
 end)
 
 check.test("fifty clients at once get their own replies", function()
@@ -165,7 +168,7 @@ check.test("messages beyond the limit of waiting messages are refused immediatel
       assert(statuses[503] <= 16, "too many messages were refused: " .. statuses[503])
       return statuses[503] == 16 and statuses[504] == 64
     end, "16 of 80 messages were refused, and 64 timed out")
-  end)
+  end, nil, 400)
 end)
 
 check.test("the bridge finds a script again after the script was restarted", function()
@@ -182,7 +185,7 @@ check.test("the bridge finds a script again after the script was restarted", fun
       end)
       check.eventually(2, function() return ask("gone") == 502 end, "the bridge notices that the script has ended")
     end
-  end)
+  end, nil, 400)
 end)
 
 check.test("a message times out if no script accepts the connection", function()
@@ -195,7 +198,7 @@ check.test("a message times out if no script accepts the connection", function()
       assert(seconds >= 0.4, "took " .. seconds)
       return seconds < 1.5
     end, "the message timed out in time")
-  end)
+  end, nil, 400)
   listener:close()
 end)
 

@@ -47,9 +47,10 @@ Server.__index = Server
 
 --- Updates the date that new heads contain.
 function Server:refresh_date()
-  local wall = time.wall()
+  -- The monotonic clock comes first, so that a pause between the two makes the next date early and not late.
+  local now, wall = time.monotonic(), time.wall()
   self.date = time.http_date(wall)
-  self.date_due = time.monotonic() + 1 - wall % 1
+  self.date_due = now + 1 - wall % 1
   self.prefixes = {}
 end
 
