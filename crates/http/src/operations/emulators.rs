@@ -1,13 +1,14 @@
 //! The emulators that are served, and the server's state for each of them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Instant;
 
 use framewire_emulator::{Emulator, EmulatorError, Pending};
 use framewire_protocol::{Batch, Op};
 use framewire_symbols::{Game, SymbolFiles, Symbols};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task_local;
 
 use crate::access::permit::Permit;
@@ -117,17 +118,25 @@ impl Served {
         Ok(())
     }
 
-    /// Submits a batch to the emulator, if the caller is allowed to. Every batch of this crate goes through this function.
-    #[expect(clippy::disallowed_methods, reason = "the only place that submits batches")]
+    /// Submits a batch to the emulator, if the caller is allowed to. Every batch of this crate goes through this function,
+    /// except for the end of a WebSocket's lockstep.
+    #[expect(clippy::disallowed_methods, reason = "the place that submits batches")]
     pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
         match permitted.and_then(|()| self.check_scripts(&batch)) {
             Ok(()) => {
-                self.lockstep.note(&batch.ops);
+                let _holder = self.lockstep.note(&batch.ops);
                 self.emulator.submit(batch, deadline)
             }
             Err(refusal) => Pending::refused(refusal),
         }
+    }
+
+    /// Ends the lockstep that this WebSocket began, if it has not ended and no other client has begun lockstep since.
+    #[expect(clippy::disallowed_methods, reason = "submits while the holder is locked")]
+    pub(crate) fn end_lockstep(&self, connection: u64, deadline: Instant) -> Option<Pending> {
+        let _holder = self.lockstep.clear_if_held_by(connection)?;
+        Some(self.emulator.submit(Op::Lockstep { timeout: 0 }.into(), deadline))
     }
 }
 
@@ -223,25 +232,30 @@ task_local! {
 /// requests. Lockstep that an HTTP request began ends with its time-out, because such a client has no lasting
 /// connection.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LockstepHolder(Arc<AtomicU64>);
+pub(crate) struct LockstepHolder(Arc<Mutex<u64>>);
 
 impl LockstepHolder {
-    /// Notes whether operations begin or end lockstep.
-    pub(crate) fn note(&self, ops: &[Op]) {
-        for op in ops {
-            match op {
-                Op::Lockstep { timeout: 0 } | Op::Resume {} => self.0.store(0, Relaxed),
-                Op::Lockstep { .. } => {
-                    self.0.store(CONNECTION.try_with(|number| *number).unwrap_or(0), Relaxed)
-                }
-                _ => {}
-            }
-        }
+    /// If one of these operations begins or ends lockstep, notes it and keeps the holder locked. The operations must be
+    /// submitted before it is unlocked, so that they reach the emulator in the order in which the holder changes.
+    fn note(&self, ops: &[Op]) -> Option<MutexGuard<'_, u64>> {
+        let last = ops.iter().rev().find_map(|op| match op {
+            Op::Lockstep { timeout: 0 } | Op::Resume {} => Some(0),
+            Op::Lockstep { .. } => Some(CONNECTION.try_with(|number| *number).unwrap_or(0)),
+            _ => None,
+        })?;
+        let mut holder = self.0.lock();
+        *holder = last;
+        Some(holder)
     }
 
-    /// Clears the holder of the lockstep if it is this WebSocket. Returns whether it was the holder.
-    pub(crate) fn clear_if_held_by(&self, connection: u64) -> bool {
-        self.0.compare_exchange(connection, 0, Relaxed, Relaxed).is_ok()
+    /// If the holder is this WebSocket, clears it and keeps it locked, as `note` does.
+    fn clear_if_held_by(&self, connection: u64) -> Option<MutexGuard<'_, u64>> {
+        let mut holder = self.0.lock();
+        if *holder != connection {
+            return None;
+        }
+        *holder = 0;
+        Some(holder)
     }
 }
 
@@ -260,7 +274,7 @@ mod tests {
     use super::*;
 
     async fn begin(holder: &LockstepHolder, connection: u64) {
-        for_connection(connection, async { holder.note(&[Op::Lockstep { timeout: 1000 }]) }).await;
+        for_connection(connection, async { drop(holder.note(&[Op::Lockstep { timeout: 1000 }])) }).await;
     }
 
     #[tokio::test]
@@ -268,13 +282,25 @@ mod tests {
         let holder = LockstepHolder::default();
         begin(&holder, 1).await;
         begin(&holder, 2).await;
-        assert!(!holder.clear_if_held_by(1));
-        assert!(holder.clear_if_held_by(2) && !holder.clear_if_held_by(2));
+        let clear_if_held_by = |connection| holder.clear_if_held_by(connection).is_some();
+        assert!(!clear_if_held_by(1));
+        assert!(clear_if_held_by(2) && !clear_if_held_by(2));
         begin(&holder, 1).await;
-        holder.note(&[Op::Lockstep { timeout: 1000 }]);
-        assert!(!holder.clear_if_held_by(1), "an HTTP client has begun lockstep since");
+        drop(holder.note(&[Op::Lockstep { timeout: 1000 }]));
+        assert!(!clear_if_held_by(1), "an HTTP client has begun lockstep since");
         begin(&holder, 1).await;
-        holder.note(&[Op::Pause {}, Op::Resume {}]);
-        assert!(!holder.clear_if_held_by(1), "lockstep has ended");
+        drop(holder.note(&[Op::Pause {}, Op::Resume {}]));
+        assert!(!clear_if_held_by(1), "lockstep has ended");
+    }
+
+    #[tokio::test]
+    async fn another_client_begins_lockstep_only_after_the_end_of_the_one_before_is_submitted() {
+        let holder = LockstepHolder::default();
+        begin(&holder, 1).await;
+        let ending = holder.clear_if_held_by(1);
+        assert!(ending.is_some() && holder.0.is_locked());
+        drop(ending);
+        assert!(holder.note(&[Op::Lockstep { timeout: 1000 }]).is_some_and(|_| holder.0.is_locked()));
+        assert!(holder.note(&[Op::Pause {}]).is_none(), "other operations do not wait");
     }
 }

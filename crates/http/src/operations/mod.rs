@@ -141,12 +141,10 @@ impl Operations {
     /// Ends the lockstep that a WebSocket began. It is called when the WebSocket is closed.
     pub(crate) async fn end_lockstep(&self, connection: u64) {
         for served in self.emulators.iter() {
-            if !served.lockstep.clear_if_held_by(connection) {
-                continue;
+            if let Some(ended) = served.end_lockstep(connection, Instant::now() + self.deadline) {
+                // The error is ignored: lockstep may have ended already, or the emulator may be gone.
+                let _ = ended.await;
             }
-            // The error is ignored: lockstep may have ended already, or the emulator may be gone.
-            let end = Op::Lockstep { timeout: 0 }.into();
-            let _ = served.submit(end, Instant::now() + self.deadline).await;
         }
     }
 }
