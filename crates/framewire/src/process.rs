@@ -39,10 +39,17 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
 /// The exit code of a program that was stopped with Ctrl+C.
 pub const INTERRUPTED: i32 = 130;
 
-/// Waits for Ctrl+C; forever, if the system cannot report it.
-pub async fn interrupt() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+/// Waits for a Ctrl+C after this call; forever, if the system cannot report it.
+pub fn interrupt() -> impl Future<Output = ()> {
+    #[cfg(unix)]
+    let listener = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
+    #[cfg(windows)]
+    let listener = tokio::signal::windows::ctrl_c();
+    async {
+        match listener {
+            Ok(mut listener) => drop(listener.recv().await),
+            Err(_) => std::future::pending().await,
+        }
     }
 }
 

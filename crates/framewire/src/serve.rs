@@ -124,8 +124,10 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;
+        // From here on, Ctrl+C is noticed, so that none is lost after the line.
+        let interrupt = process::interrupt();
         info!("{signal}: finishing open requests; Ctrl+C ends the program at once");
-        tokio::spawn(end_at_once());
+        tokio::spawn(end_at_once(interrupt));
     };
     framewire_http::serve(listener, app, Box::pin(stop)).await;
     for started in started {
@@ -171,8 +173,8 @@ pub fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulat
 
 /// Waits for another Ctrl+C and then ends the process at once. Other signals are ignored, because they can be repeated
 /// unintentionally: a closed terminal can send SIGHUP twice, and a service manager can send more than one signal.
-async fn end_at_once() {
-    process::interrupt().await;
+async fn end_at_once(interrupt: impl Future<Output = ()>) {
+    interrupt.await;
     warn!("Ctrl+C: ended at once");
     std::process::exit(process::INTERRUPTED);
 }
