@@ -212,13 +212,13 @@ class AsyncTransport:
             final = False
             try:
                 # Each attempt gets a few seconds, even at the end of `retry`.
-                await asyncio.wait_for(self._shake_hands(), max(begun + retry - self._loop.time(), min(self._timeout, 5.0)))
+                await asyncio.wait_for(self._shake_hands(), min(self._timeout, max(begun + retry - self._loop.time(), 5.0)))
                 return
             except Refused as refused:
                 error, final = refused.error, refused.final
             except (OSError, EOFError, asyncio.TimeoutError) as failure:
                 url = self._session.url
-                error = ConnectionFailed(f"no connection to {url}: {failure or 'no answer in time'}; {START_IT}")
+                error = ConnectionFailed(f"no connection to {url}: {str(failure) or 'no answer in time'}; {START_IT}")
                 final = isinstance(failure, tls.SSLCertVerificationError)
             if final or self._loop.time() + pause > begun + retry:
                 self._session.give_up(error)

@@ -220,7 +220,7 @@ class SyncTransport:
         pause = 0.05
         while True:
             try:
-                self._shake_hands(max(begun + retry - time.monotonic(), min(self._timeout, 5.0)))
+                self._shake_hands(min(self._timeout, max(begun + retry - time.monotonic(), 5.0)))
                 return
             except Refused as refused:
                 error, final = refused.error, refused.final

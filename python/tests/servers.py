@@ -20,10 +20,16 @@ DEMO = ROOT / "rom/framewire-demo.gba"
 SYMBOLS = ROOT / "rom/memory-map.toml"
 
 
-def free_port() -> int:
-    """A port that is not in use at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """Reserves a port on which nothing listens. No other program gets it until the end of the context.
+
+    On Linux, a server can listen on it nevertheless, with the option `SO_REUSEADDR`, because this socket does not listen.
+    """
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield int(reserved.getsockname()[1])
 
 
 @dataclass
@@ -92,8 +98,8 @@ class Proxy:
         drop_replies: How many times to end the connection instead of forwarding a reply.
         drop_requests: How many times to end the connection instead of forwarding a request.
         budget: Each connection ends after a random number of bytes between these two; None means never.
-        silent: If the server sends something while this is true, the connection on which it sends forwards no more data
-            from the server, even after this is false again. The connection stays open.
+        silent: On how many connections to forward nothing more from the server, beginning with the one on which the server
+            sends something next. These connections stay open.
         refuse: Whether to end new connections at once.
         cuts: How many times connections were ended on purpose.
         accepted: How many connections were accepted and forwarded.
@@ -103,7 +109,7 @@ class Proxy:
     drop_replies: int = 0
     drop_requests: int = 0
     budget: tuple[int, int] | None = None
-    silent: bool = False
+    silent: int = 0
     refuse: bool = False
     cuts: int = 0
     accepted: int = 0
@@ -175,7 +181,9 @@ class Proxy:
                     self.cuts += 1
                     break
                 shaken = True
-                mute = mute or (self.silent and not requests)
+                if self.silent and not requests and not mute:
+                    mute = True
+                    self.silent -= 1
                 if mute:
                     continue
                 if left:

@@ -16,7 +16,7 @@ from websockets.sync.server import serve as serve_websockets
 
 import framewire
 from framewire import Client, aio
-from tests.servers import Proxy, Server, free_port, serve
+from tests.servers import Proxy, Server, reserved_port, serve
 
 
 @pytest.fixture
@@ -155,34 +155,52 @@ async def test_a_server_that_is_gone_is_reported_asynchronously(emulator: Client
 
 @pytest.mark.parametrize("kill", [False, True])
 def test_a_server_that_starts_again_is_found(folder: Path, kill: bool) -> None:
-    port = free_port()
-    with serve(folder, port=port) as first:
-        client = framewire.connect(first.url)
-        changes = client.watch("frame")
-        next(changes)
-        if kill:
-            first.process.kill()
-    with serve(folder, port=port):
-        assert client.info().title == "FRAMEWIRE"
-        while not next(changes).gap:  # what happened before the new server started is not known
-            pass
-        assert next(changes).gap is False
-        client.close()
+    with reserved_port() as port:
+        with serve(folder, port=port) as first:
+            client = framewire.connect(first.url)
+            changes = client.watch("frame")
+            next(changes)
+            if kill:
+                first.process.kill()
+        with serve(folder, port=port):
+            assert client.info().title == "FRAMEWIRE"
+            while not next(changes).gap:  # what happened before the new server started is not known
+                pass
+            assert next(changes).gap is False
+            client.close()
 
 
 def test_a_silent_connection_counts_as_broken(emulator: Client, proxy: Proxy) -> None:
     with framewire.connect(proxy.url, timeout=0.6) as client:
         assert client.read("lives") == 3
-        proxy.silent = True
-        threading.Timer(0.3, lambda: setattr(proxy, "silent", False)).start()
+        proxy.silent = 1
         assert client.read("lives") == 3
 
 
 async def test_a_silent_connection_counts_as_broken_asynchronously(emulator: Client, proxy: Proxy) -> None:
     async with await aio.connect(proxy.url, timeout=0.6) as client:
-        proxy.silent = True
-        asyncio.get_running_loop().call_later(0.3, lambda: setattr(proxy, "silent", False))
+        proxy.silent = 1
         assert await client.read("lives") == 3
+
+
+def test_a_silent_handshake_is_tried_again(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url, timeout=0.6) as client:
+        proxy.silent = 2  # this connection and the next one
+        assert client.read("lives") == 3
+    assert proxy.silent == 0
+
+
+async def test_a_silent_handshake_is_tried_again_asynchronously(emulator: Client, proxy: Proxy) -> None:
+    async with await aio.connect(proxy.url, timeout=0.6) as client:
+        proxy.silent = 2
+        assert await client.read("lives") == 3
+    assert proxy.silent == 0
+
+
+async def test_the_error_of_a_silent_server_has_a_reason(emulator: Client, proxy: Proxy) -> None:
+    proxy.silent = 1
+    with pytest.raises(framewire.ConnectionFailed, match=r"no connection to .*: no answer in time; start one"):
+        await aio.connect(proxy.url, timeout=0.6)
 
 
 def test_an_idle_connection_is_kept(emulator: Client, proxy: Proxy) -> None:

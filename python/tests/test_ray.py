@@ -346,6 +346,8 @@ def test_progress_and_metrics_name_nodes_and_restarts(second: Any, monkeypatch: 
     monkeypatch.setattr(_metrics, "Counter", Metric)
     monkeypatch.setattr(_metrics, "Gauge", Metric)
     monkeypatch.setattr(_metrics, "_EVERY", 1e-9)
+    # Only the last line is written, even if the new worker takes long to start.
+    monkeypatch.setattr("framewire.ray._progress._IN_FILE", 1e9)
     out = io.StringIO()
     with Fleet(None, "memory", num_envs=ENVS) as fleet:
         fleet.reset(seed=1)
@@ -421,7 +423,11 @@ def test_unsuitable_nodes_are_refused(second: Any, tmp_path: Path, monkeypatch: 
         Fleet(None, "memory", num_envs=ENVS, start_timeout=2)
 
 
-def test_a_search_finds_the_same_on_a_fleet_and_here(cluster: Cluster, second: Any, tmp_path: Path) -> None:
+def test_a_search_finds_the_same_on_a_fleet_and_here(
+    cluster: Cluster, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only the last line of the progress is written, even if the search takes long.
+    monkeypatch.setattr("framewire.ray._progress._IN_FILE", 1e9)
     options: dict[str, Any] = {
         "scenario": "memory",
         "score": "-bricks_left",
@@ -618,12 +624,16 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
 
     def refused(where: str) -> None:
         message = rf"the object store of {where} is full, and so is the disk .*start Ray with a greater --object-store"
-        begin = time.monotonic()
-        with pytest.raises(FleetError, match=message):
-            Fleet(None, "memory", num_envs=ENVS, rom=rom)
-        with pytest.raises(FleetError, match=message):
-            FleetExplorer(None, "memory", rom=rom, cell=["frame"])
-        assert time.monotonic() - begin < 60, "the errors must not wait for start_timeout"
+        times: list[float] = []
+        # On a busy machine, Ray can take long to start the workers. Then measure again.
+        while not times or times[-1] >= 60:
+            assert len(times) < 5, f"the errors must not wait for start_timeout: {times}"
+            begin = time.monotonic()
+            with pytest.raises(FleetError, match=message):
+                Fleet(None, "memory", num_envs=ENVS, rom=rom)
+            with pytest.raises(FleetError, match=message):
+                FleetExplorer(None, "memory", rom=rom, cell=["frame"])
+            times.append(time.monotonic() - begin)
 
     with without_disk(cluster, nodes=2) as small:
         (other,) = small.worker_nodes
