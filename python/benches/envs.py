@@ -137,7 +137,7 @@ def main() -> None:
         "cores": os.cpu_count(),
         **figures.report(),
         "thousand": thousand(options.seconds),
-        "crossing_microseconds_per_step_of_64": outside_of_engine(options.seconds),
+        "outside_of_engine_microseconds_per_step_of_64": outside_of_engine(options.seconds),
     }
     print(json.dumps(report, indent=2))
     if options.json:
