@@ -21,7 +21,7 @@ def output(*command: str) -> str:
 
 
 def crates(target: str, options: list[str]) -> list[dict]:
-    """The crates from outside this workspace that are linked into the packages that the options choose."""
+    """The crates from outside this workspace that the chosen packages need, without build and test dependencies."""
     tree = output("cargo", "tree", "--locked", *options, "--edges", "normal", "--target", target, "--prefix", "none")
     linked = {tuple(line.split(" ")[:2]) for line in tree.splitlines() if line}
     metadata = json.loads(output("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target))

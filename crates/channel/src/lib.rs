@@ -1,5 +1,5 @@
-//! Two processes of one user exchange messages through shared memory. A message has 1 byte to 1 MiB. Messages arrive in
-//! order, complete, and none is lost.
+//! Two processes of one user exchange messages through shared memory. A message is 1 byte to 1 MiB long. All messages
+//! arrive, complete and in order.
 //!
 //! ```no_run
 //! use framewire_channel::{Endpoint, Options};

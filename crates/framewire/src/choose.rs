@@ -306,7 +306,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_says_why_the_demo_game_is_served() {
-        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        // While this socket exists, no other test gets its port. It does not listen, so connections are refused.
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let nobody = socket.local_addr().unwrap().to_string();
         assert_eq!(found(nobody.clone()).await.source, Source::Demo);
         let message = instead(&nobody, "Connection refused (os error 111)");
         for part in

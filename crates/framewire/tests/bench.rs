@@ -79,23 +79,37 @@ fn report(args: &[&str]) -> Report {
     Report::from_json(&std::fs::read_to_string(file.path()).unwrap()).unwrap()
 }
 
-fn assert_clean(row: &Row) {
+fn assert_no_failures(row: &Row) {
     assert_eq!((row.success, row.failures.len()), (100.0, 0), "{row:?}");
-    // The range is wide, because a busy machine runs fewer frames.
-    let held = row.pace.expect("the frame counter is read").mean;
-    assert!((5.0..70.0).contains(&held), "{held} frames/s");
+}
+
+/// Runs `framewire bench` until the game held its speed in all rows, and reads the last report. No request may fail.
+fn clean(args: &[&str]) -> Report {
+    let mut last = None;
+    let measure = || {
+        let report = report(args);
+        assert!(!report.rows.is_empty());
+        report.rows.iter().for_each(assert_no_failures);
+        let held = |row: &Row| row.pace.expect("the frame counter is read").mean;
+        let all: Vec<f64> = report.rows.iter().map(held).collect();
+        last = Some(report);
+        all
+    };
+    // The range is wide, because a busy machine runs fewer frames. After a delay, the game catches up with 200 ms,
+    // which is more than the range allows in a run of one second.
+    until_good(measure, |all| all.iter().all(|held| (5.0..70.0).contains(held)));
+    last.expect("a report")
 }
 
 #[test]
 fn the_studys_endpoint_holds_the_studys_rates() {
     let server = Server::start();
     let url = format!("{}/mgbaendpoint", server.http);
-    let report = report(&[&url, "--rates", "1,5,10,20,40", "--duration", "2s", "--rest", "50ms"]);
+    let report = clean(&[&url, "--rates", "1,5,10,20,40", "--duration", "2s", "--rest", "50ms"]);
     assert_eq!(report.rows.len(), 5);
     for (row, asked) in report.rows.iter().zip([1.0, 5.0, 10.0, 20.0, 40.0]) {
         assert_eq!(row.asked, Some(asked));
         assert_eq!(row.requests, 2 * asked as u64);
-        assert_clean(row);
     }
 }
 
@@ -127,12 +141,11 @@ fn a_batch_over_tls_with_a_token_is_measured_like_the_echo() {
         let mut args = vec![url.as_str(), "-r", "50", "-d", "1s"];
         args.extend(options.iter().map(String::as_str));
         args.extend(more);
-        report(&args)
+        clean(&args)
     };
-    assert_clean(&run("/mgbaendpoint", &[]).rows[0]);
+    run("/mgbaendpoint", &[]);
     let read = r#"{"ops": [{"op": "read", "address": "0x02000044", "type": "u32"}]}"#;
     let batch = run("/v1/batch", &["--body", read, "--check", "contains=results"]);
-    assert_clean(&batch.rows[0]);
     assert_eq!(batch.rows[0].statuses.get(&200), Some(&50));
     assert_eq!(batch.target.requests, ["POST /v1/batch"]);
 
@@ -140,7 +153,7 @@ fn a_batch_over_tls_with_a_token_is_measured_like_the_echo() {
     let text =
         format!("[[request]]\npath = '/v1/emulator'\n[[request]]\npath = '/v1/batch'\nbody = '{read}'\n");
     std::fs::write(&list, text).unwrap();
-    assert_clean(&run("/", &["--requests", list.to_str().unwrap()]).rows[0]);
+    run("/", &["--requests", list.to_str().unwrap()]);
 
     // First without the token, then without trust in the certificate.
     let without = report(&[&format!("{}/v1/emulator", server.http), "-r", "50", "-d", "1s", "--insecure"]);
@@ -161,17 +174,15 @@ fn every_strategy_in_both_dialects_reaches_the_script() {
     for scheme in ["link", "marker"] {
         for strategy in ["single", "per-request", "pool", "pool-retry", "pool-keep-broken", "mux"] {
             let url = format!("{scheme}://127.0.0.1:{}", server.script);
-            let report = report(&[&url, "-s", strategy, "-r", "50", "-d", "1s", "-p", "5000"]);
+            let report = clean(&[&url, "-s", strategy, "-r", "50", "-d", "1s", "-p", "5000"]);
             assert_eq!(report.rows[0].requests, 50);
-            assert_clean(&report.rows[0]);
         }
     }
 }
 
 #[test]
 fn the_embedded_core_answers_and_a_goal_decides_the_exit_code() {
-    let row = &report(&["embedded", "-r", "500", "-d", "2s", "--goal", "success=100%,p50<2s"]).rows[0];
-    assert_clean(row);
+    clean(&["embedded", "-r", "500", "-d", "2s", "--goal", "success=100%,p50<2s"]);
     let output = bench(&["embedded", "-r", "100", "-d", "500ms", "-q", "--goal", "p50<1us"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("Missed at 100: p50<1us: it was"));

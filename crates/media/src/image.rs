@@ -18,7 +18,7 @@ pub enum ImageError {
     #[error("a picture of {0} × {1} pixels; 1 to {MAX_PIXELS} pixels are accepted")]
     Size(u32, u32),
     /// The number of bytes does not match the size.
-    #[error("{bytes} bytes for a picture of {width} × {height} pixels, which has three bytes each")]
+    #[error("{bytes} bytes for a picture of {width} × {height} pixels; each pixel has three bytes")]
     Bytes {
         /// The width in pixels.
         width: u32,

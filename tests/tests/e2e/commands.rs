@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
 use std::time::Instant;
 
-use framewire_e2e::{Framewire, Signal, demo, paths, until};
+use framewire_e2e::{Framewire, Signal, demo, paths, ports, until};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
 
@@ -220,7 +220,7 @@ fn commands_with_a_rom_need_no_server() {
 
 #[test]
 fn a_missing_server_has_exit_code_3() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let nobody = format!("127.0.0.1:{}", ports::free());
     for args in [
         &["read", "0"][..],
         &["write", "0x02000000", "1"],

@@ -27,7 +27,12 @@ fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
     let host =
         host(&folder, script_port, &paths::script(), &["--speed", "4", "--rom", rom.to_str().unwrap()]);
     let game = host.http();
-    until("the game runs", PATIENCE, || Ok(presses(&game).is_some())).unwrap();
+    // The game counts presses only after its initialization.
+    let frame = format!("/core/read32?address={}", demo::field("frame"));
+    until("the game runs", PATIENCE, || {
+        Ok(game.get(&frame)?.text().parse::<u32>().is_ok_and(|frame| frame > 5))
+    })
+    .unwrap();
 
     let to_script = Proxy::start(SocketAddr::from(([127, 0, 0, 1], script_port))).unwrap();
     let bridge_port = ports::free();

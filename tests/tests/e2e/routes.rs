@@ -23,6 +23,8 @@ fn every_route_works_on_a_stock_mgba_in_its_window() {
 }
 
 fn every_route(served: &Served) {
+    // The game counts presses only after its initialization.
+    until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     identity(served);
     bus(served);
     domains(served);

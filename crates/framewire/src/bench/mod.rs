@@ -45,7 +45,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Compare two reports of `--json`
+    /// Compare two reports that `--json` wrote
     Compare(compare::Args),
 }
 

@@ -44,9 +44,15 @@ impl Endpoint {
         Endpoint { address, connections }
     }
 
+    /// A session whose requests should not time out.
     fn session(&self, strategy: Strategy, dialect: &Dialect) -> ScriptSession {
+        self.session_within(Duration::from_secs(20), strategy, dialect)
+    }
+
+    /// A session with this time limit for each request.
+    fn session_within(&self, timeout: Duration, strategy: Strategy, dialect: &Dialect) -> ScriptSession {
         let retries = Retries::new([Duration::from_millis(5), Duration::from_millis(10)]);
-        let options = Options { timeout: Duration::from_millis(300), retries, ..Options::default() };
+        let options = Options { timeout, retries, ..Options::default() };
         ScriptSession::new(ScriptTarget::new(self.address.clone(), strategy, dialect.clone(), options))
     }
 
@@ -236,10 +242,11 @@ async fn a_late_reply_reaches_no_other_request() {
     for dialect in dialects() {
         for strategy in [Strategy::Single, Strategy::PerRequest, Strategy::Pool, Strategy::Mux] {
             let endpoint = Endpoint::start(|number| match number {
-                0 => Act::Late(Duration::from_millis(400)),
+                0 => Act::Late(Duration::from_millis(1000)),
                 _ => Act::Echo,
             });
-            let session = endpoint.session(strategy, &dialect);
+            // Shorter than the delay, but long enough for the next request, which may have to wait for the delayed one.
+            let session = endpoint.session_within(Duration::from_millis(600), strategy, &dialect);
             let late = exchange(&session, b"late").await;
             assert!(matches!(late, Err(Failure::TimedOut)), "{strategy} {dialect:?}: {late:?}");
             at_once(&session, 1).await;
@@ -249,7 +256,10 @@ async fn a_late_reply_reaches_no_other_request() {
 
 #[tokio::test]
 async fn a_port_without_a_listener_is_reported_as_refused() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // While this socket exists, no other test gets its port. It does not listen, so connections are refused.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let address = socket.local_addr().unwrap().to_string();
     for dialect in dialects() {
         for strategy in Strategy::ALL {
             let retries = Retries::new([Duration::from_millis(5)]);

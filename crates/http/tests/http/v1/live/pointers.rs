@@ -350,7 +350,8 @@ fn watches_texts(server: &Server) {
     let mut events = Events::open(server, &watch(&[text, bytes, "bytes[u32[scratch], 2] == \"4657\""]));
     let values = events.wait_for("values").data["values"].clone();
     assert_eq!((&values[text], &values[bytes]), (&json!("FWORDS"), &json!(true)));
-    // The game is not played, so it loses its balls. It has enough of them until a condition below needs one.
+    // Nobody plays the game, so it loses one ball after the other. With nine balls, `lives` is still above 0 when a
+    // condition below checks that.
     let written = json!([
         {"op": "write_range", "address": "scratch+32", "data": "47"},
         {"op": "write", "address": "lives", "value": 9},
