@@ -9,7 +9,7 @@ export default defineConfig({
   snapshotPathTemplate: "baselines/{arg}{ext}",
   // One worker: the tests measure latencies, and two emulators would share the processors.
   workers: 1,
-  timeout: 90_000,
+  timeout: 180_000,
   forbidOnly: !!process.env.CI,
   reporter: [["list"], ["./support/summary.ts"]],
   expect: {

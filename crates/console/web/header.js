@@ -154,7 +154,9 @@ class MeanRate {
     this.#name = emulator?.name ?? "";
     this.#frame = emulator?.frame ?? 0;
     if (!emulator) return "";
-    this.#readings = this.#readings.filter(({ at }) => now - at < MEAN_MS);
+    // The newest earlier reading stays even if it is old, because a mean of one reading is none.
+    const newest = this.#readings.length - 1;
+    this.#readings = this.#readings.filter(({ at }, index) => now - at < MEAN_MS || index === newest);
     this.#readings.push({ at: now, rate: emulator.frames_per_second });
     if (now - this.#since < MEAN_MS) return "";
     const mean = this.#readings.reduce((sum, { rate }) => sum + rate, 0) / this.#readings.length;

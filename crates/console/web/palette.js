@@ -84,7 +84,8 @@ export function openHelp(all) {
   const rows = all
     .filter(({ keys }) => keys !== undefined)
     .map(({ title, keys }) => el("div", {}, el("dt", {}, el("kbd", {}, keys ?? "")), el("dd", {}, title)));
-  const rewind = el("div", {}, el("dt", {}, el("kbd", {}, ", or `")), el("dd", {}, "Go back while held"));
+  const rewindKeys = el("dt", {}, el("kbd", {}, ","), " or ", el("kbd", {}, "`"));
+  const rewind = el("div", {}, rewindKeys, el("dd", {}, "Go back while held"));
   const close = el("button", { type: "submit", class: "primary" }, "Close");
   const note = el(
     "p",

@@ -5,7 +5,7 @@ import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
 import { button, disable, empty, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
-import { el, fill } from "./dom.js";
+import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { fileName, freeName } from "./names.js";
 import { ReplayProgress } from "./replay.js";
@@ -58,7 +58,19 @@ export class RecordingsPanel {
     el("option", { value: "4" }, "4×"),
     el("option", { value: "" }, "Max"),
   );
-  #activeLine = el("div", { class: "recording running", role: "status", hidden: true });
+  #activeName = el("strong", {});
+  #activeLength = el("span", {});
+  /** Its button stays the same, so that no click is lost between two updates. */
+  #activeLine = el(
+    "div",
+    { class: "recording running", role: "status", hidden: true },
+    el("div", { class: "about" }, this.#activeName, this.#activeLength),
+    el(
+      "div",
+      { class: "actions" },
+      button({ icon: "stop", label: "Stop", kind: "danger" }, () => this.#stop()),
+    ),
+  );
   /** @type {ReplayProgress} */
   #replay;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -127,7 +139,8 @@ export class RecordingsPanel {
     /** @type {ActiveRecording | undefined} */
     const ended = await attempt(() => this.#app.api.act(actions.stopRecording()));
     if (ended) toast(`Recorded ${ended.frames} frames as ${ended.name}.`);
-    await this.#refresh();
+    // Not awaited, so that the button is not busy when the next recording begins.
+    void this.#refresh();
   }
 
   async #refresh() {
@@ -163,20 +176,8 @@ export class RecordingsPanel {
     this.#recording = active !== undefined && active.ended === null;
     this.#activeLine.hidden = !this.#recording;
     if (!active || !this.#recording) return;
-    fill(
-      this.#activeLine,
-      el(
-        "div",
-        { class: "about" },
-        el("strong", {}, `Recording ${active.name}`),
-        el("span", {}, `${active.frames} frames, ${(active.frames / RATE).toFixed(1)} s`),
-      ),
-      el(
-        "div",
-        { class: "actions" },
-        button({ icon: "stop", label: "Stop", kind: "danger" }, () => this.#stop()),
-      ),
-    );
+    setText(this.#activeName, `Recording ${active.name}`);
+    setText(this.#activeLength, `${active.frames} frames, ${(active.frames / RATE).toFixed(1)} s`);
   }
 
   /** @param {readonly Recording[]} recordings */

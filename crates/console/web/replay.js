@@ -3,7 +3,7 @@
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
 import { button } from "./controls.js";
-import { el, fill } from "./dom.js";
+import { el, fill, setText } from "./dom.js";
 
 /** @import { App } from "./app.js" */
 
@@ -31,6 +31,11 @@ export class ReplayProgress {
   /** @readonly */
   element = el("div", { class: "replay", role: "status" });
   #app;
+  #bar = el("progress", {});
+  #text = el("span", {});
+  #cancel = button({ icon: "stop", label: "Cancel" }, () =>
+    attempt(() => this.#app.api.act(actions.cancelReplay())),
+  );
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -61,14 +66,11 @@ export class ReplayProgress {
       return;
     }
     const { recording, played, frames } = replay;
-    fill(
-      this.element,
-      el("progress", { max: frames, value: played, "aria-label": `Replaying ${recording}` }),
-      el("span", {}, `${recording}: frame ${played} of ${frames}`),
-      button({ icon: "stop", label: "Cancel" }, () =>
-        attempt(() => this.#app.api.act(actions.cancelReplay())),
-      ),
-    );
+    Object.assign(this.#bar, { max: Math.max(1, frames), value: played });
+    this.#bar.setAttribute("aria-label", `Replaying ${recording}`);
+    setText(this.#text, `${recording}: frame ${played} of ${frames}`);
+    // The button stays the same, so that no click is lost between two updates.
+    if (this.#cancel.parentElement !== this.element) fill(this.element, this.#bar, this.#text, this.#cancel);
     this.#timer = setTimeout(async () => {
       /** @type {Replay | undefined} */
       const next = await attempt(() => this.#app.api.read(actions.REPLAY));

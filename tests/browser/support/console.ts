@@ -63,6 +63,20 @@ export class Console {
     );
   }
 
+  /** Waits until the page shows the current picture of the paused game. */
+  async expectPicture(): Promise<void> {
+    const response = await fetch(`${this.server.url}/v1/screen?format=rgba`);
+    const wanted = Buffer.from(await response.arrayBuffer()).toString("base64");
+    const isShown = (): Promise<boolean> =>
+      this.canvas.evaluate((canvas: HTMLCanvasElement, base64: string) => {
+        const bytes = atob(base64);
+        const data = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data;
+        const parts = [...(data ?? [])];
+        return parts.length === bytes.length && parts.every((part, at) => part === bytes.charCodeAt(at));
+      }, wanted);
+    await expect.poll(isShown, { message: "the page shows the current picture" }).toBe(true);
+  }
+
   /** Waits until exactly these lamps are lit. */
   async expectLit(...keys: string[]): Promise<void> {
     await expect

@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -12,7 +13,7 @@ const ROOT = join(__dirname, "../../..");
 export const PROGRAM = resolve(process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire"));
 
 /** How long the start may take, including the wait for an emulator. */
-const START_MS = 20_000;
+const START_MS = 60_000;
 
 export class Server {
   readonly url: string;
@@ -82,6 +83,29 @@ export class Server {
   async holdAt(frame: number): Promise<void> {
     await this.batch({ op: "pause" }, { op: "reset" }, { op: "advance", frames: frame });
   }
+}
+
+/** The first port of the range of `freePort`. Linux uses no port of this range for outgoing connections. */
+const FIRST_PORT = 20_000;
+const PORTS = 12_000;
+/** Processes that run at the same time begin their search at different ports. */
+let nextPort = process.pid * 197;
+
+/** A port on which nothing listens at 127.0.0.1. In one process, it is a different one each time. */
+export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < PORTS; attempt += 1) {
+    const port = FIRST_PORT + (nextPort % PORTS);
+    nextPort += 1;
+    const probe = createServer();
+    const isFree = await new Promise<boolean>((answer) => {
+      probe.once("error", () => answer(false));
+      probe.listen(port, "127.0.0.1", () => answer(true));
+    });
+    if (!isFree) continue;
+    await new Promise((closed) => probe.close(closed));
+    return port;
+  }
+  throw new Error("no port is free");
 }
 
 /** Waits for a match in the output of a program. Fails if the program ends or the time runs out. */

@@ -34,7 +34,7 @@ for (const [size, viewport] of [
     test.use({ viewport });
 
     test("axe finds no violation in any panel, in both themes", async ({ page, serve }) => {
-      test.setTimeout(180_000);
+      test.setTimeout(360_000);
       // The tool Emulators exists only if the server has several emulators.
       const roms = ["one", "two"].flatMap((name) => {
         const rom = test.info().outputPath(`${name}.gba`);

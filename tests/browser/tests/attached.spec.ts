@@ -40,6 +40,7 @@ test("a stock mGBA is shown and played, and disabled controls say why", async ({
   const before = await still(frame);
   await opened.button("Step").click();
   await expect.poll(frame).toBe(before + 1);
+  await expect(opened.button("Lockstep")).not.toHaveAttribute("aria-busy");
   await opened.button("Lockstep").click();
   await expect(page.locator(".badge").first()).toContainText("Running");
 

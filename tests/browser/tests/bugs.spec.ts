@@ -36,8 +36,14 @@ test("the typed digit and a change of the selected byte are visible", async ({ c
   await expect(cell).toHaveText("00");
   const background = (): Promise<string> => cell.evaluate((byte) => getComputedStyle(byte).backgroundColor);
   const selected = await background();
-  await server.batch({ op: "write8", address: SCRATCH, value: 1 });
-  await expect.poll(background, { intervals: [20] }).not.toBe(selected);
+  // A change is highlighted for less than a second, so the byte changes until the highlight is seen.
+  let value = 0;
+  const afterChange = async (): Promise<string> => {
+    value = (value % 255) + 1;
+    await server.batch({ op: "write8", address: SCRATCH, value });
+    return background();
+  };
+  await expect.poll(afterChange, { intervals: [20] }).not.toBe(selected);
   await cell.click();
   await page.page.keyboard.press("a");
   await expect(cell).toHaveClass(/typing/);
@@ -173,6 +179,8 @@ test("an offset that begins like a symbol stays in its memory domain", async ({ 
   const opened = new Console(page, server);
   await opened.open();
   const panel = await opened.tab("Memory");
+  // The page has loaded the symbols.
+  await expect(panel.getByRole("gridcell").first()).toHaveAttribute("title", /./);
   await panel.getByLabel("Memory domain").selectOption("wram");
   const address = panel.getByLabel("Address or symbol");
   await address.fill("c0");
@@ -322,9 +330,10 @@ test("a Game Boy has no keys L and R, and no empty memory domain", async ({ page
   for (const key of ["L", "R"]) await expect(page.locator(`.pad [data-key=${key}]`)).toBeHidden();
   const panel = await opened.tab("Memory");
   await expect(panel.getByRole("rowheader").first()).toHaveText("c000");
-  const domains = await panel.getByLabel("Memory domain").locator("option").allTextContents();
-  expect(domains.length).toBeGreaterThan(3);
-  expect(domains.filter((domain) => /\b0 (bytes|KiB)/.test(domain))).toEqual([]);
+  // The list is empty until the page knows all domains.
+  const domains = panel.getByLabel("Memory domain").locator("option");
+  await expect.poll(() => domains.count()).toBeGreaterThan(3);
+  expect((await domains.allTextContents()).filter((domain) => /\b0 (bytes|KiB)/.test(domain))).toEqual([]);
 });
 
 test("the frame rate is a mean, and is not shown before there is one", async ({ page, server }) => {
@@ -359,6 +368,8 @@ test("the frame rate is a mean, and is not shown before there is one", async ({ 
       });
     });
   const before = readings;
+  // A button whose request is not answered yet ignores a second press.
+  await expect(opened.button("Resume")).not.toHaveAttribute("aria-busy");
   await opened.button("Resume").click();
   const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
   await expect.poll(() => readings, { timeout: 20_000 }).toBeGreaterThan(before + 6);

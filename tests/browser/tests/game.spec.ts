@@ -72,6 +72,8 @@ test("keys are released when the page loses the focus", async ({ console: page }
 });
 
 test("the mouse presses keys and slides over the cross", async ({ console: page }) => {
+  // The timeline appears above the keys and moves them.
+  await expect(page.page.locator(".timeline")).toBeVisible();
   const { mouse } = page.page;
   const middle = async (key: string): Promise<[number, number]> => {
     const box = await page.page.locator(`.pad [data-key=${key}]`).boundingBox();

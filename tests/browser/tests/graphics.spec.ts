@@ -197,7 +197,7 @@ for (const [name, colour, control] of [
 }
 
 test("the graphics of a stock mGBA equal its own views", async ({ page, serve, openWindow }) => {
-  test.setTimeout(120_000);
+  test.setTimeout(240_000);
   const window = await openWindow();
   const server = await serve(["--attach", window.address]);
   await server.json("/v1/lockstep", { timeout: 60_000 });

@@ -44,6 +44,8 @@ test("wide windows have a rail of tabs, and very wide ones two open tools", asyn
 });
 
 test("with a mouse, the keys are in one row and can be clicked", async ({ console: page }) => {
+  // The timeline appears above the keys and moves them.
+  await expect(page.page.locator(".timeline")).toBeVisible();
   const pad = await page.page.locator(".pad").boundingBox();
   expect(pad?.height).toBeLessThan(80);
   expect((pad?.y ?? 900) + (pad?.height ?? 0)).toBeLessThanOrEqual(900);

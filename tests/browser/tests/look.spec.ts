@@ -15,6 +15,9 @@ async function hold(page: Page, server: Server, opened: Console): Promise<void> 
   await server.holdAt(300);
   await expect(opened.button("Resume")).toBeVisible();
   await expect.poll(() => opened.pixel(120, 60).then(String)).not.toBe("0,0,0");
+  await opened.expectPicture();
+  // The page updates the timeline only once in a while.
+  await expect(page.locator(".scrub")).toHaveValue("300");
   await page.mouse.move(0, 0);
   await page.locator(MOVING).evaluateAll((numbers) => {
     for (const number of numbers) number.style.visibility = "hidden";
@@ -74,5 +77,6 @@ for (const tool of ["Memory", "Graphics", "Input"]) {
 test("the picture is drawn in sharp pixels", async ({ server, console: opened }) => {
   await server.holdAt(300);
   await expect(opened.button("Resume")).toBeVisible();
+  await opened.expectPicture();
   await expect(opened.canvas).toHaveScreenshot("game.png", { maxDiffPixelRatio: 0, threshold: 0.02 });
 });

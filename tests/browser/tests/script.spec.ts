@@ -8,18 +8,10 @@ import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "@playwright/test";
-import { PROGRAM, repository } from "../support/server.ts";
+import { freePort, PROGRAM, repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const MESSAGE = "<|END|>core.addKey,0<|END|>";
-
-/** A free port. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));

@@ -25,6 +25,7 @@ async function play(opened: Console, server: Server, pictures: number): Promise<
   await expect.poll(() => got).toBeGreaterThan(pictures);
   await server.batch({ op: "pause" });
   await expect(opened.button("Resume")).toBeVisible();
+  await opened.expectPicture();
 }
 
 test("the picture is saved at any scale", async ({ page, server, console: opened }) => {
@@ -92,6 +93,8 @@ test("the last seconds are saved as a WebM file that plays", async ({ page, serv
 
 test("a link opens the same tool and address", async ({ page, server, console: opened }) => {
   const panel = await opened.tab("Memory");
+  // The page has loaded the symbols.
+  await expect(panel.getByRole("gridcell").nth(8)).toHaveAttribute("title", "frame");
   await panel.getByLabel("Address or symbol").fill("score");
   await panel.getByLabel("Address or symbol").press("Enter");
   await expect(page).toHaveURL(/#tool=memory&address=02000044$/);

@@ -22,6 +22,8 @@ test("the toolbar pauses, steps, begins lockstep and sets the speed", async ({ c
   const { frame } = await state();
   await page.button("Step").click();
   await expect.poll(async () => (await state()).frame).toBe(frame + 1);
+  // A button whose request is not answered yet ignores a second press.
+  await expect(page.button("Step")).not.toHaveAttribute("aria-busy");
   await page.page.getByLabel("Frames to step").fill("30");
   await page.button("Step").click();
   await expect.poll(async () => (await state()).frame).toBe(frame + 31);
@@ -35,6 +37,7 @@ test("the toolbar pauses, steps, begins lockstep and sets the speed", async ({ c
   await page.button("Lockstep").click();
   await expect.poll(async () => (await state()).lockstep).toBe(true);
   await expect(page.button("Step")).not.toHaveAttribute("aria-disabled", "true");
+  await expect(page.button("Lockstep")).not.toHaveAttribute("aria-busy");
   await page.button("Lockstep").click();
   await expect.poll(async () => (await state()).lockstep).toBe(false);
 });
@@ -256,7 +259,7 @@ test("a sequence is played frame by frame, and an invalid one is explained", asy
   await panel.getByLabel("Sequence", { exact: true }).fill("A:2 .:3 A:2 .:3 B:1");
   await panel.getByRole("button", { name: "Play" }).click();
   await expect(panel.getByText(/Played from frame \d+ to \d+/)).toBeVisible();
-  expect(await presses()).toEqual([Number(a) + 2, Number(b) + 1]);
+  await expect.poll(presses).toEqual([Number(a) + 2, Number(b) + 1]);
   await panel.getByLabel("Sequence", { exact: true }).fill("A:x");
   await panel.getByRole("button", { name: "Play" }).click();
   await expect(page.page.locator(".toast.bad")).toBeVisible();
@@ -298,6 +301,8 @@ test("each action in the log can be copied as a program that repeats it", async 
   const run = async (): Promise<string> => (await server.json<{ run: string }>("/v1/emulator")).run;
   await page.button("Pause").click();
   await page.button("Step").click();
+  // Otherwise, the step could run after the game is resumed below.
+  await expect(page.button("Step")).not.toHaveAttribute("aria-busy");
   const log = await page.tab("Log");
   const programs = {
     Python: (code: string) => execFileSync("python3", ["-c", code]),

@@ -3,11 +3,13 @@
 import { connect, createServer } from "node:net";
 import type { WebSocket } from "@playwright/test";
 import { Console } from "../support/console.ts";
+import { freePort } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page says that the server does not answer, and reconnects", async ({ page, serve }) => {
-  const server = await serve();
-  const { port } = server;
+  // No outgoing connection takes this port while the server is gone.
+  const port = await freePort();
+  const server = await serve(["--speed", "1"], `127.0.0.1:${port}`);
   const opened = new Console(page, server);
   await opened.open();
   await server.kill();
@@ -47,12 +49,7 @@ test("a connection without an answer is replaced", async ({ page, server }) => {
 });
 
 test("the page says that there is no emulator, and what to do about it", async ({ page, serve }) => {
-  // A port on which nothing listens.
-  const probe = createServer().listen(0, "127.0.0.1");
-  await new Promise((ready) => probe.once("listening", ready));
-  const address = probe.address();
-  const port = typeof address === "object" ? address?.port : 0;
-  await new Promise((closed) => probe.close(closed));
+  const port = await freePort();
   const server = await serve(["--attach", `127.0.0.1:${port}`]);
   await page.goto(server.url);
   await expect(page.locator(".veil")).toContainText("No emulator");
