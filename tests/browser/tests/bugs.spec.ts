@@ -120,6 +120,30 @@ test("while a replay runs, the page says so and Resume does nothing", async ({ c
   await expect(page.page.locator(".badge").first()).not.toContainText("Replaying");
 });
 
+test("Stop and Cancel stay the same buttons while their line changes", async ({ console: page, server }) => {
+  const panel = await page.tab("Recordings");
+  // Waits for two changes of a text, and checks that the button is still on the page.
+  const stays = async (name: string, text: string): Promise<void> => {
+    const button = await panel.getByRole("button", { name, exact: true }).elementHandle();
+    const shown = panel.locator(text);
+    for (let change = 0; change < 2; change += 1) {
+      const before = await shown.innerText();
+      await expect(shown).not.toHaveText(before);
+    }
+    expect(await button?.evaluate((element) => element.isConnected)).toBe(true);
+  };
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  await stays("Stop", ".running .about span");
+  // The replay takes longer than the check.
+  await server.json("/v1/pause", {});
+  for (let part = 0; part < 3; part += 1) await server.batch({ op: "advance", frames: 600 });
+  await server.json("/v1/resume", {});
+  await panel.getByRole("button", { name: "Stop" }).click();
+  await panel.getByRole("button", { name: "Replay recording-1" }).click();
+  await stays("Cancel", ".replay span >> nth=0");
+  await panel.getByRole("button", { name: "Cancel" }).click();
+});
+
 test("an emulator that does not exist is named, with links to the others", async ({ page, server }) => {
   await page.goto(`${server.url}/?emulator=nobody`);
   await expect(page.locator(".veil")).toContainText('No emulator is called "nobody"');
