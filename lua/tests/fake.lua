@@ -7,7 +7,8 @@ local fake = {}
 -- What mGBA's functions return unless a test says otherwise: a Game Boy Advance with large memory domains.
 local USUAL = { platform = 0, size = 0x40000, name = "WRAM" }
 
--- Creates an `emu`. Each of its functions records the call, and returns the value with the function's name in `values`.
+-- Creates an `emu`. Each of its functions records the call, and returns `values[name]`, where `name` is the function's
+-- name.
 function fake.emu(values)
   values = setmetatable(values or {}, { __index = USUAL })
   memory.forget()
@@ -67,7 +68,7 @@ function fake.socket()
     self.was_checked = self.gone
     local data = self.incoming:sub(1, count)
     self.incoming = self.incoming:sub(count + 1)
-    self.error = data == "" and 1 or 0 -- also after `hang_up`; there, mGBA's has an older error
+    self.error = data == "" and 1 or 0 -- also after `hang_up`; in that case, the error of mGBA's socket is an older one
     return data
   end
 

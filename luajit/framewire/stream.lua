@@ -360,8 +360,7 @@ function M.serve(loop, listener, options)
         local stream = start(loop, socket, settings)
         if not stream then socket:close() elseif settings.on_open then settings.on_open(stream) end
       else
-        if number == sys.EMFILE or number == sys.ENFILE then
-          -- No descriptors are free, so the listener stays readable. Without a pause, the loop would never sleep.
+        if sys.lacks_resources(number) then
           loop:change(listener.fd, 0)
           loop:after(ACCEPT_PAUSE, function()
             if not server.stopped then loop:change(listener.fd, READ) end

@@ -26,6 +26,14 @@ function sys.fail(what)
   return nil, what .. ": " .. sys.strerror(number), number
 end
 
+--- Whether a connection could not be accepted because the system lacks descriptors or memory. The listener stays readable,
+-- so a loop that does not pause would never sleep.
+---@param number integer of the error
+---@return boolean
+function sys.lacks_resources(number)
+  return number == sys.EMFILE or number == sys.ENFILE or number == sys.ENOBUFS
+end
+
 sys.terminal = require(sys.terminal_module)(sys)
 
 return sys

@@ -16,7 +16,8 @@ end
 for _, signal in ipairs { "INT", "TERM", "HUP" } do
   for _, workers in ipairs { 1, 2 } do
     check.test(("serve.lua with %d worker(s) stops cleanly on %s"):format(workers, signal), function()
-      -- A stop that waits for the connection would always take longer. A busy machine delays it only sometimes.
+      -- A stop that waits for the connection would take more than 2 seconds in every attempt. A busy machine
+      -- delays only some attempts.
       check.eventually(10, function()
         local program = start("--port 0 --root \"" .. check.root .. "\" --workers " .. workers)
         local connection = client.connect(program.port)
@@ -55,7 +56,7 @@ check.test("serve.lua refuses foreign web pages, even if their host name resolve
   check.equal(program.finish(), 0)
 end)
 
-check.test("serve.lua accepts each poller, and names them in the error about another one", function()
+check.test("serve.lua accepts each poller, and lists them in the error about an unknown one", function()
   for _, name in ipairs { "epoll", "poll" } do
     local program = start("--port 0 --poller " .. name)
     check.equal(client.ask(program.port, "GET", "/echo?message=x").body, "x")

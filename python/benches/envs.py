@@ -104,13 +104,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seconds", type=float, default=2.0)
     options = parser.parse_args()
-    data = framewire.envs.demo_game().parent
+    demo = framewire.envs.demo_game()
     figures = Figures(options.seconds)
     folder = tempfile.TemporaryDirectory()
     # Copy the ROMs to a temporary folder, because emulators write saves next to their ROMs.
     rom, gb = Path(folder.name, "framewire-demo.gba"), Path(folder.name, "clock.gb")
     for name in ("framewire-demo.gba", "memory-map.toml"):
-        shutil.copy(data / name, folder.name)
+        shutil.copy(demo.parent / name, folder.name)
+    game = Path(folder.name, demo.name)
+    game.write_text(with_maximum(demo.read_text()))
     subprocess.run([sys.executable, ROOT / "rom/clock/gb.py", gb], check=True)
 
     def peer(what: str) -> dict[str, Callable[[float], float]]:
@@ -128,7 +130,7 @@ def main() -> None:
         command = [options.bare, rom, "64", str(os.cpu_count()), "4", str(seconds)]
         return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
-    vectors(figures, bare, peer)
+    vectors(figures, bare, game, peer)
     cores(figures, rom, gb, peer, options.framewire)
     folder.cleanup()
     report = {
@@ -144,17 +146,33 @@ def main() -> None:
         options.json.write_text(json.dumps(report, indent=2) + "\n")
 
 
-def vectors(figures: Figures, bare: Callable[[float], float], peer: Callable[[str], dict[str, Any]]) -> None:
+def with_maximum(game: str) -> str:
+    """Changes the text of the demo's game file: its pictures are the maximum of the last two frames, as in `peers.py`."""
+    screen = "grey = true, stack = 4 }"
+    if game.count(screen) != 1:
+        raise ValueError(f"the demo's game file does not have one line with {screen!r}")
+    return game.replace(screen, f"max = 2, {screen}")
+
+
+def vectors(figures: Figures, bare: Callable[[float], float], game: Path, peer: Callable[[str], dict[str, Any]]) -> None:
     """Measures frames per second of 64 environments. A step has four frames; four grey 84x84 pictures are observed."""
-    with closing(framewire.envs.make_vec(scenario="pixels", num_envs=64)) as vector:
-        vector.reset(seed=0)
-        actions = np.ones(64, dtype=np.int64)
 
-        def step() -> int:
-            vector.step(actions)
-            return 64 * 4
+    def frames(game: Path | None) -> Callable[[float], float]:
+        def measure(seconds: float) -> float:
+            with closing(framewire.envs.make_vec(game, scenario="pixels", num_envs=64)) as vector:
+                vector.reset(seed=0)
+                actions = np.ones(64, dtype=np.int64)
 
-        figures.compare({"vector_64": timed(step), "bare_64": bare, **peer("retro_vector_2"), **peer("retro_vector_64")})
+                def step() -> int:
+                    vector.step(actions)
+                    return 64 * 4
+
+                return rate(step, seconds)
+
+        return measure
+
+    figures.compare({"vector_64": frames(None), "bare_64": bare})
+    figures.compare({"vector_64_maximum": frames(game), **peer("retro_vector_2"), **peer("retro_vector_64")})
 
 
 def cores(figures: Figures, rom: Path, gb: Path, peer: Callable[[str], dict[str, Any]], program: Path | None) -> None:

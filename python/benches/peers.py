@@ -1,9 +1,9 @@
 """Measures other Python packages: python benches/peers.py GBA_ROM GB_ROM WHAT SECONDS
 
 Prints a rate. Run it with a Python that has stable-retro, PyBoy, Gymnasium and OpenCV; it does not need Framewire. WHAT
-is one of the keys of `WORK`. The environments have observations like the scenario `pixels` of the demo game: a
-step has four frames, its picture is in grey at 84x84, and four such pictures are stacked. Each picture is the maximum
-of the last two frames; in `pixels`, it is the last frame.
+is one of the keys of `WORK`. The environments have the same observations as the scenario `pixels` of the demo game
+with `max = 2`: a step has four frames, its picture is the maximum of the last two frames in grey at 84x84, and four such
+pictures are stacked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def retro_env(folder: str) -> Any:
 
 
 def wrapped_env(folder: str) -> Any:
-    """Creates the same environment, with observations like those of `pixels`."""
+    """Creates the same environment, with the observations of `pixels` with `max = 2`."""
     from gymnasium import wrappers
 
     env = retro_env(folder)

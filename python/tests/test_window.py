@@ -16,7 +16,7 @@ from tests.servers import Proxy, Server
 def test_a_window_is_an_emulator_too(attached: Server) -> None:
     with framewire.connect(attached.url) as emulator:
         assert emulator.info().kind == "attached"
-        # The game has run since mGBA started, and loses a life after a few seconds. So it begins again.
+        # The game has run since mGBA started, and it loses a life after a few seconds. So the test resets it.
         emulator.reset()
         emulator.wait("u32[frame] > 1 and u32[frame] <= frame")
         emulator.memory["scratch"] = bytes(range(256))

@@ -49,7 +49,7 @@ function M.start(loop, server, listener, context)
   local function accept()
     local accepted, message, number = listener:accept()
     if not accepted then
-      if number == sys.EMFILE or number == sys.ENFILE then
+      if sys.lacks_resources(number) then
         server.log("cannot accept connections: " .. message)
         loop:change(listener.fd, 0)
         loop:after(PAUSE, function()

@@ -125,7 +125,7 @@ local function accept_all(self)
       self:adopt(fd)
     else
       local number = sys.errno()
-      if number == sys.EMFILE or number == sys.ENFILE or number == sys.ENOBUFS then pause_accepting(self) end
+      if sys.lacks_resources(number) then pause_accepting(self) end
       if number ~= sys.ECONNABORTED and number ~= sys.EINTR then return end
     end
   end

@@ -20,7 +20,7 @@ pub fn taps(count: usize, seed: u64) -> Vec<KeyStep> {
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut steps, mut offset) = (Vec::new(), 0);
     for _ in 0..count {
-        // All other keys except Start, which pauses the game, and Select, which restarts it.
+        // All other keys except Start and Select.
         let others = if random.u8(0..4) == 0 { random.u16(..) & 0x3F2 } else { 0 };
         steps.push(KeyStep { offset, keys: 1 | others });
         offset += random.u32(1..3);

@@ -26,9 +26,10 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct UploadQuery {
-    /// The name of the file, with the ending of its console, such as `game.gba`. Its battery save has the same name.
+    /// The name of the file, with the ending for its console, such as `game.gba`. The battery save has the same
+    /// name, but with the ending `.sav`.
     name: String,
-    /// Whether to replace another game with this name.
+    /// Whether to replace a different game that was sent under this name before.
     #[serde(default)]
     #[param(default = false)]
     replace: bool,

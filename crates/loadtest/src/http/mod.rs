@@ -163,8 +163,8 @@ impl Prepared {
 }
 
 impl HttpTarget {
-    /// A target for the server at `url`. Each time, a request is chosen at random from `requests`, according to their
-    /// weights. Does not connect yet.
+    /// A target for the server at `url`. Does not connect yet. A client chooses each request at random from
+    /// `requests`, according to their weights.
     ///
     /// # Errors
     /// If the address, the certificates or the socket cannot be used.
