@@ -26,8 +26,8 @@ function sys.fail(what)
   return nil, what .. ": " .. sys.strerror(number), number
 end
 
---- Whether a connection could not be accepted because the system lacks descriptors or memory. The listener stays readable,
--- so a loop that does not pause would never sleep.
+--- Whether a connection could not be accepted because the system lacks descriptors or memory. The listener stays
+-- readable, so a loop that does not pause would never sleep.
 ---@param number integer of the error
 ---@return boolean
 function sys.lacks_resources(number)

@@ -211,7 +211,7 @@ class AsyncTransport:
         while True:
             final = False
             try:
-                # Each attempt gets a few seconds, even at the end of `retry`.
+                # Each attempt gets a few seconds, even at the end of `retry`, but not more than the time-out.
                 await asyncio.wait_for(self._shake_hands(), min(self._timeout, max(begun + retry - self._loop.time(), 5.0)))
                 return
             except Refused as refused:

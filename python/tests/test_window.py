@@ -18,6 +18,7 @@ def test_a_window_is_an_emulator_too(attached: Server) -> None:
         assert emulator.info().kind == "attached"
         # The game has run since mGBA started, and it loses a life after a few seconds. So the test resets it.
         emulator.reset()
+        # `frame` alone is mGBA's counter, which the reset sets to 0. `u32[frame]` is the game's own counter in memory.
         emulator.wait("u32[frame] > 1 and u32[frame] <= frame")
         emulator.memory["scratch"] = bytes(range(256))
         assert emulator.memory["scratch"].tolist() == list(range(256))

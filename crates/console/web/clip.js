@@ -40,11 +40,12 @@ export class Clip {
     // Ticks never go back while an emulator runs. If they do, the emulator was started again.
     if (tick < this.#last) this.clear();
     // While the game is paused, several pictures can have the same tick, for example after a state is loaded. The newest
-    // one replaces the others that begin a segment, so that a paused game does not use more and more memory.
+    // one replaces the one before it, so that a paused game does not use more and more memory.
     const again = tick === this.#last;
     this.#last = tick;
     const segment = this.#segments.at(-1);
-    if (again && segment?.messages.length === 0) this.#segments.pop();
+    // The last picture is the segment's last message, or its first picture if there are no messages.
+    if (again && segment?.messages.pop() === undefined) this.#segments.pop();
     if (!segment || again || isKeyPicture(message) || tick >= segment.first.tick + SEGMENT) {
       this.#segments.push({ first: decoder.copy(), messages: [] });
       // The segment before the first recent one may end with recent pictures, so it is kept too.

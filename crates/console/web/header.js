@@ -154,7 +154,7 @@ class MeanRate {
     this.#name = emulator?.name ?? "";
     this.#frame = emulator?.frame ?? 0;
     if (!emulator) return "";
-    // The newest earlier reading stays even if it is old, because a mean of one reading is none.
+    // The newest earlier reading stays even if it is old, because a single reading is not a mean.
     const newest = this.#readings.length - 1;
     this.#readings = this.#readings.filter(({ at }, index) => now - at < MEAN_MS || index === newest);
     this.#readings.push({ at: now, rate: emulator.frames_per_second });

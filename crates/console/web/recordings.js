@@ -138,7 +138,11 @@ export class RecordingsPanel {
   async #stop() {
     /** @type {ActiveRecording | undefined} */
     const ended = await attempt(() => this.#app.api.act(actions.stopRecording()));
-    if (ended) toast(`Recorded ${ended.frames} frames as ${ended.name}.`);
+    if (ended) {
+      // Hidden at once, so that a second click does not try to stop a recording that has ended.
+      this.#activeLine.hidden = true;
+      toast(`Recorded ${ended.frames} frames as ${ended.name}.`);
+    }
     // Not awaited, so that the button is not busy when the next recording begins.
     void this.#refresh();
   }

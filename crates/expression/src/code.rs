@@ -258,6 +258,13 @@ mod tests {
     }
 
     #[test]
+    fn codes_are_the_places_in_the_lists_that_decoding_uses() {
+        assert!(Type::ALL.iter().enumerate().all(|(index, kind)| *kind as usize == index));
+        assert!(Unary::ALL.iter().enumerate().all(|(index, unary)| *unary as usize == index));
+        assert!(Binary::ALL.iter().enumerate().all(|(index, binary)| *binary as usize == index));
+    }
+
+    #[test]
     fn code_matches_the_test_vectors_that_it_shares_with_the_script() {
         let rows = include_str!("../../protocol/vectors/code.tsv").lines();
         for row in rows.filter(|row| !row.starts_with('#')) {

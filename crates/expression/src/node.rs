@@ -63,6 +63,7 @@ impl Source for Known<'_> {
     }
 }
 
+/// The order is that of the codes, as in `ALL`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unary {
     Minus,
@@ -70,6 +71,7 @@ pub(crate) enum Unary {
     Not,
 }
 
+/// The order is that of the codes, as in `ALL`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Binary {
     Or,
@@ -218,7 +220,11 @@ impl Binary {
 
     fn is_condition(self) -> bool {
         use Binary::*;
-        matches!(self, Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
+        match self {
+            Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual => true,
+            BitOr | BitXor | BitAnd | ShiftLeft | ShiftRight => false,
+            Add | Subtract | Multiply | Divide | Remainder => false,
+        }
     }
 
     /// Applies the operator to two numbers, at least one of which has a decimal point. Returns `None` for bit operators

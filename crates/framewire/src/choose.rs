@@ -306,10 +306,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_says_why_the_demo_game_is_served() {
-        // While this socket exists, no other test gets its port. It does not listen, so connections are refused.
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let nobody = socket.local_addr().unwrap().to_string();
+        let (_reserved, nobody) = crate::reserved_port::reserved_port();
+        let nobody = nobody.to_string();
         assert_eq!(found(nobody.clone()).await.source, Source::Demo);
         let message = instead(&nobody, "Connection refused (os error 111)");
         for part in

@@ -14,6 +14,9 @@ mod process;
 #[cfg(feature = "embedded")]
 mod replay;
 mod requested;
+#[cfg(test)]
+#[path = "../../../tests/src/reserved_port.rs"]
+mod reserved_port;
 mod safety;
 mod script;
 mod serve;

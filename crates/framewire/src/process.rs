@@ -39,7 +39,7 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
 /// The exit code of a program that was stopped with Ctrl+C.
 pub const INTERRUPTED: i32 = 130;
 
-/// Waits for a Ctrl+C after this call; forever, if the system cannot report it.
+/// Waits for Ctrl+C; forever, if the system cannot report it. Listens from this call on, even before the first poll.
 pub fn interrupt() -> impl Future<Output = ()> {
     #[cfg(unix)]
     let listener = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());

@@ -124,7 +124,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;
-        // From here on, Ctrl+C is noticed, so that none is lost after the line.
+        // Listens before the line is logged, so that a Ctrl+C right after the line is not lost.
         let interrupt = process::interrupt();
         info!("{signal}: finishing open requests; Ctrl+C ends the program at once");
         tokio::spawn(end_at_once(interrupt));

@@ -95,8 +95,8 @@ fn clean(args: &[&str]) -> Report {
         last = Some(report);
         all
     };
-    // The range is wide, because a busy machine runs fewer frames. After a delay, the game catches up with 200 ms,
-    // which is more than the range allows in a run of one second.
+    // The range is wide, because a busy machine runs fewer frames. After a delay, the game runs up to 200 ms of frames
+    // in addition, which is more than the range allows in a run of one second.
     until_good(measure, |all| all.iter().all(|held| (5.0..70.0).contains(held)));
     last.expect("a report")
 }

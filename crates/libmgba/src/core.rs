@@ -30,8 +30,8 @@ pub struct Options {
 /// threads, but only one thread uses it at a time.
 pub struct Core {
     pub(crate) handle: Handle,
-    /// The memory domains at the last load or reset. At each load or reset, mGBA also
-    /// makes the table of domains that scripts see, `emu.memory`.
+    /// The memory domains at the last load or reset. At each load or reset, mGBA also makes the table of domains that
+    /// scripts see, `emu.memory`.
     pub(crate) domains: Vec<Domain>,
     path: PathBuf,
     /// The patch of the running ROM.

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-/// RFC 3339 in UTC, to the millisecond. A time before 1970 or after 9999 is shown as the first or last time of that range.
+/// RFC 3339 in UTC, to the millisecond. A time before 1970 or after 9999 is shown as the first or last time of that
+/// range.
 pub fn millis(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(shown(time)).to_string()
 }
 
-/// The time in a text from [`millis`]; `None` if the text is not a time.
+/// The time in a text from [`millis`], or in an older one without milliseconds; `None` if the text is not a time.
 pub fn parse(text: &str) -> Option<SystemTime> {
     humantime::parse_rfc3339(text).ok()
 }

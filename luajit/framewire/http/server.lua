@@ -47,7 +47,7 @@ Server.__index = Server
 
 --- Updates the date that new heads contain.
 function Server:refresh_date()
-  -- The monotonic clock comes first, so that a pause between the two makes the next date early and not late.
+  -- The monotonic clock comes first, so that a pause between the two makes the next update early and not late.
   local now, wall = time.monotonic(), time.wall()
   self.date = time.http_date(wall)
   self.date_due = now + 1 - wall % 1

@@ -83,3 +83,18 @@ test("a clip of a paused game keeps only its newest picture", () => {
   const pictures = [...clip.frames(30, 1)].map(({ pixels }) => Buffer.from(pixels.buffer).toString("hex"));
   expect(pictures).toEqual([Buffer.from(decoder.pixels).toString("hex")]);
 });
+
+test("a clip of a game that ran and is paused ends with its newest picture", () => {
+  const stream = vectors.streams.find(({ messages }) => messages[2] && isKeyPicture(bytes(messages[2])));
+  const [first, second, third] = (stream?.messages ?? []).map(bytes);
+  if (!first || !second || !third) throw new Error("no stream has a key picture in the third place");
+  new DataView(third).setUint32(12, new DataView(second).getUint32(12, true), true);
+  const [decoder, clip] = [new Decoder(), new Clip()];
+  for (const message of [first, second, third]) {
+    decoder.decode(message);
+    clip.add(message, decoder);
+  }
+  const pictures = [...clip.frames(30, 1)].map(({ pixels }) => Buffer.from(pixels.buffer).toString("hex"));
+  expect(pictures).toHaveLength(2);
+  expect(pictures[1]).toBe(Buffer.from(decoder.pixels).toString("hex"));
+});

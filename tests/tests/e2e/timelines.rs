@@ -194,8 +194,8 @@ fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
     taps.check(first as u32, &unhex(&begun[0]), &unhex(&end[0]), &unhex(&end[1]));
 }
 
-/// Plays a timeline of this many frames, waits for its end and returns the reply. On a busy machine, frames may run much
-/// slower than usual, so the wait is longer than the usual one.
+/// Plays a timeline of this many frames, waits for its end and returns the reply. On a busy machine, frames may run
+/// much more slowly than usual, so the time limit is longer than the default.
 fn tap_and_wait(http: &Http, frames: u32, key: Option<&str>) -> Json {
     let body = json!({ "keys": ["B"], "frames": frames }).to_string();
     let mut headers = vec![("content-type", "application/json")];

@@ -118,8 +118,8 @@ impl Served {
         Ok(())
     }
 
-    /// Submits a batch to the emulator, if the caller is allowed to. Every batch of this crate goes through this function,
-    /// except for the end of a WebSocket's lockstep.
+    /// Submits a batch to the emulator, if the caller is allowed to. Every batch of this crate goes through this
+    /// function, except for the end of a WebSocket's lockstep.
     #[expect(clippy::disallowed_methods, reason = "the place that submits batches")]
     pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));

@@ -256,10 +256,8 @@ async fn a_late_reply_reaches_no_other_request() {
 
 #[tokio::test]
 async fn a_port_without_a_listener_is_reported_as_refused() {
-    // While this socket exists, no other test gets its port. It does not listen, so connections are refused.
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let address = socket.local_addr().unwrap().to_string();
+    let (_reserved, address) = crate::reserved_port::reserved_port();
+    let address = address.to_string();
     for dialect in dialects() {
         for strategy in Strategy::ALL {
             let retries = Retries::new([Duration::from_millis(5)]);

@@ -121,8 +121,8 @@ fn stop_reading(server: &Server) -> (Events, Rpc) {
 
 /// Twenty clients watch for a while. Returns the largest delay of a change, in frames.
 fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
-    // The ball rests for 60 frames before it is served, but for longer than the clients listen when a game is over. So
-    // the game gets enough balls, and a game that is over (state 3) must have ended before.
+    // Before each serve, the ball rests for 60 frames. After the end of a game (state 3), it rests for 180 frames,
+    // longer than the clients listen. So this waits until a new game has begun, and gives the game enough balls.
     wait_for("a game that continues", || {
         server.post_ok(&format!("/core/write16?address={}&value=9", field("lives")), "");
         server.number(&format!("/core/read16?address={}", field("state"))) != 3
