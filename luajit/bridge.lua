@@ -9,7 +9,7 @@ local http = require "framewire.http"
 local textlink = require "framewire.textlink"
 
 local options = cli.read(arg, {
-  usage = "luajit bridge.lua --attach HOST:PORT [options]",
+  usage = "luajit bridge.lua [options]",
   about = "Passes messages to a script that runs in mGBA, and answers with the script's replies:\n"
     .. "GET /mgbaendpoint?message=TEXT sends an echo message, POST /command?message=KEY,ARGUMENT,... any other.\n"
     .. "Requests from web pages of other sites are refused.",

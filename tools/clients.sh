@@ -9,6 +9,7 @@ folder=target/clients
 wanted=$(
     python3 --version
     cksum $from/requirements.txt $from/package-lock.json
+    pwd
 )
 [ "$(cat $folder/installed 2>/dev/null)" != "$wanted" ] || exit 0
 

@@ -10,7 +10,7 @@ top=$PWD
 
 die() { echo "program: $*" >&2; exit 1; }
 
-[ "$(uname -sm)" = "Linux x86_64" ] || die "this is $(uname -sm); the program is built on Linux on x86_64"
+[ "$(uname -sm)" = "Linux x86_64" ] || die "this is $(uname -sm); this script works only on Linux x86_64"
 command -v objdump >/dev/null || die "the program objdump is missing; install it (Debian: apt install binutils)"
 
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}

@@ -147,7 +147,7 @@ function memory.check_domain(name, offset, length, change)
     refuse(BAD_ARGUMENT, "address is %d, and an access of %s goes beyond the domain %q, which has %d bytes; accepted is %s",
       offset, bytes, name, size, range)
   elseif name == "eeprom" then
-    refuse(UNSUPPORTED, "mGBA's Lua shows the BIOS in place of an EEPROM; save a state with flag 2, which holds it")
+    refuse(UNSUPPORTED, "mGBA's Lua shows the BIOS in place of an EEPROM; a state with flag 2 contains the EEPROM")
   elseif change and (name == "bios" or name == "io") then
     refuse(BAD_ARGUMENT, "address is %d, in the domain %q, which takes no writes; accepted is a write on the bus, if "
       .. "the bus accepts writes there", offset, name)

@@ -117,8 +117,8 @@ function sessions.cancel(session, id)
 end
 
 -- Returns the reply to a request. If the session remembers the request, does not perform it again. Returns nil if the
--- reply comes at the end of a run. If there are late replies afterwards, the returned reply is one of them and must not
--- be sent yet.
+-- reply comes at the end of a run. If the session has late replies after this call, the returned reply is one of them
+-- and must not be sent yet.
 function sessions.answer(session, request)
   forget(session, request.answered)
   if not request.change then

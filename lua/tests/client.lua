@@ -14,8 +14,8 @@ local client = {
 local END = client.END
 
 -- Connects a client. Returns the client's socket, the script's connection, and a function that gives the connection a
--- turn. This turn has no time limit, so that no result depends on the speed of this machine. With an argument, the time
--- limit is counted from this processor time.
+-- turn. This turn has no time limit, so that no result depends on the speed of this machine. If the function gets an
+-- argument, this is the processor time at which the time limit begins.
 function client.connect()
   emu, console = fake.emu(client.GAME), fake.console()
   local socket = fake.socket()

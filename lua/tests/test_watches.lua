@@ -39,7 +39,7 @@ local function range(domain, address, length)
 end
 
 -- Runs a frame in which the keys `held` are held. Returns the items that the connection gets, as text: `WATCH@TICKS`,
--- and `RANGE=BYTES` for each change. Range 65535 is the held keys. Range 65534 is why the frame does not continue the
+-- and `RANGE=BYTES` for each change. Range 65535 is the held keys. Range 65534 says why the frame does not continue the
 -- frame before: 1 after a reset, 2 after a loaded state, 3 with another game.
 local function frame(self, held)
   keys = held or keys

@@ -82,13 +82,41 @@ function M.connect(name, options)
     patience = options.patience or PATIENCE,
     watches = {},
     ids = 0,
+    --- How many replies have not arrived yet.
+    owed = 0,
   }, Emulator)
+end
+
+-- Drops the replies to messages whose calls have timed out.
+local function drop_late(self, count)
+  local receiver = self.receiver
+  for _ = 1, count do
+    local data, message = receiver:await(self.patience)
+    if data == nil then return nil, message end
+    receiver:release()
+    self.owed = self.owed - 1
+  end
+  return true
+end
+
+-- Waits for the reply to the message that was just sent. Results as for a receiver's `await`. Every message gets one
+-- reply, in the order of the messages.
+local function await_reply(self)
+  local late = self.owed
+  self.owed = late + 1
+  if late > 0 then
+    local ok, message = drop_late(self, late)
+    if not ok then return nil, message end
+  end
+  local data, length = self.receiver:await(self.patience)
+  if data ~= nil then self.owed = 0 end
+  return data, length
 end
 
 -- Waits for `done`; returns the frame counter.
 local function await_done(self)
   local receiver = self.receiver
-  local data, length = receiver:await(self.patience)
+  local data, length = await_reply(self)
   if data == nil then return nil, length end
   if data[0] ~= DONE then
     local message = data[0] == REFUSED and length >= 6 and ffi.string(data + 6, length - 6)
@@ -193,7 +221,7 @@ function Emulator:pixel(x, y)
   local screen, endpoint = self.screen, self.endpoint
   local width, height = screen.width, screen.height
   if not (x >= 0 and x < width and y >= 0 and y < height and x % 1 == 0 and y % 1 == 0) then
-    error(("there is no pixel %s, %s; the picture has %d x %d, counted from 0"):format(x, y, width, height), 2)
+    error(("there is no pixel %s, %s; the picture has %d x %d pixels, counted from 0"):format(x, y, width, height), 2)
   end
   local place = screen.picture + y * screen.stride + x * 4
   if place + 3 >= endpoint.extra_size then error("the channel is damaged: the picture lies outside of it", 2) end
@@ -222,7 +250,7 @@ function Emulator:batch(calls)
   local ok
   ok, message = self.sender:send(bytes, self.patience)
   if not ok then return nil, message end
-  local data, length = self.receiver:await(self.patience)
+  local data, length = await_reply(self)
   if data == nil then return nil, length end
   local outcome
   outcome, message = codec.reply(data, length)

@@ -23,12 +23,14 @@ M.guard = require("framewire.http.guard").new
 --- Serves a folder's files; see http/static.lua.
 M.static = require("framewire.http.static").new
 
--- Called when a task's handler has returned or failed. Closes its WebSocket. If the handler failed or sent no response,
--- logs this, and answers with 500 if the response has not begun.
+-- Called when a task's handler has returned or failed. Closes its WebSocket; one with callbacks stays open unless the
+-- handler failed. If the handler failed or sent no response, logs this, and answers with 500 if the response has not
+-- begun.
 local function end_response(answer, request, ok, message)
-  if answer.upgraded then
+  local upgraded = answer.upgraded
+  if upgraded then
     if not ok then answer.server.log("the handler failed on " .. request.path .. ": " .. tostring(message)) end
-    answer.upgraded:close(ok and 1000 or 1011)
+    if not (ok and upgraded.on_message) then upgraded:close(ok and 1000 or 1011) end
     return
   end
   if ok and (answer.started or answer.closed) then return end

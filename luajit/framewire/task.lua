@@ -1,5 +1,6 @@
---- Tasks: coroutines that run on a loop. `loop:spawn(f)` starts a task. While a task waits in a method of a socket,
--- such as `read`, `write`, `wait` or `connect`, the loop continues. Outside of tasks, these methods block as usual.
+--- Tasks: coroutines that run on a loop. `loop:spawn(f)` starts a task. While a task waits in `socket.connect`, or in a
+-- method of a socket such as `read`, `write` or `wait`, the loop continues. Outside of tasks, these functions block as
+-- usual.
 --
 --   loop:spawn(function()
 --     local client = assert(socket.connect("127.0.0.1", 8080, 3))

@@ -44,6 +44,7 @@ WebSocket.__index = WebSocket
 
 -- Sends one frame. Results as for a stream's `write`.
 local function send_frame(self, opcode, source, length)
+  if not self.stream and not self.socket then return nil, "the WebSocket is not open yet; send in on_open or later" end
   out:clear()
   self.protocol:frame(out, opcode, source, length)
   if self.stream then
@@ -223,6 +224,11 @@ function WebSocket:close(code, reason)
   end
   if reason and #reason > protocols.CONTROL - 2 then return nil, "a closing reason has up to 123 bytes" end
   if self.close_sent or self.ended then return true end
+  if not self.stream and not self.socket then
+    -- `accept` has not opened it yet. Then the connection is closed after the response.
+    note_end(self, 1006, "closed before it was open")
+    return true
+  end
   send_close(self, code, reason)
   if self.stream then
     self.loop:after(self.close_timeout, function() self.stream:close() end)
@@ -363,8 +369,9 @@ end
 
 local M = {}
 
---- Answers a request by opening a WebSocket. With `on_message`, the WebSocket runs on the server's loop. Without it,
--- call this function in a task (`http.task`); it returns when the WebSocket is open.
+--- Answers a request by opening a WebSocket. With `on_message`, the WebSocket runs on the server's loop, also after the
+-- handler has returned. Without it, call this function in a task (`http.task`); it returns when the WebSocket is open,
+-- and the WebSocket closes when the handler returns.
 ---@param request table
 ---@param response table
 ---@param options? table callbacks, each with the WebSocket as first argument: `on_open(ws)`, `on_message(ws, data,
@@ -398,15 +405,15 @@ function M.accept(request, response, options)
   self.subprotocol = choose(request.headers["sec-websocket-protocol"], options.protocols)
   if self.subprotocol then response:header("Sec-WebSocket-Protocol", self.subprotocol) end
   response:header("Sec-WebSocket-Accept", handshake.accept(request.headers["sec-websocket-key"]))
-  response.upgraded = self
   ok, message = response:upgrade("websocket", function(connected, rest)
-    -- The task that called `accept` no longer waits.
-    if response.upgraded ~= self then return connected:close() end
+    -- The handler has closed the WebSocket, or its task no longer waits.
+    if self.ended then return connected:close() end
     server:hold(self)
     if options.on_message then
       local started, problem = start(self, server.loop, connected, rest, options)
       if not started then
         server.log("cannot open a WebSocket: " .. problem)
+        note_end(self, 1006, problem)
         connected:close()
       end
     else
@@ -416,11 +423,11 @@ function M.accept(request, response, options)
     end
   end)
   if not ok then return nil, message end
+  response.upgraded = self -- `http.task` closes it
   if options.on_message then return self end
   ok, message = task:suspend(self.timeout)
   if not ok then
-    -- The WebSocket has no socket yet, so `http.task` must not close it.
-    response.upgraded = nil
+    self.ended, self.code, self.reason = true, 1006, message
     return nil, message
   end
   return self

@@ -1,5 +1,5 @@
---- Compares the constants and system call numbers in ffi/linux.lua, and the sizes and offsets in its `M.structs`, with
--- the values that the system's C compiler finds. Also loads the declarations of macOS and FreeBSD.
+--- Compares the constants and system call numbers in ffi/linux.lua, and the sizes and offsets of the structures in its
+-- `M.structs`, with the values that the system's C compiler finds. Also loads the declarations of macOS and FreeBSD.
 
 local ffi = require "ffi"
 local check = require "tests.support.check"

@@ -172,6 +172,27 @@ check.test("refused requests get a reason, and later requests work", function()
   end)
 end)
 
+check.test("a reply that comes after a time-out is not taken for the reply to the next request", function()
+  with_emulator(function()
+    local game = connect()
+    assert(game:step(0, 0))
+    for what, ask in pairs {
+      step = function() return game:step(0, 600) end,
+      batch = function() return game:call("advance", 600) end,
+    } do
+      local patience = game.patience
+      game.patience = 1e-3
+      -- On a busy machine, the reply can be there before this process waits for it.
+      check.eventually(30, function() return select(2, ask()) == "timeout" end, "a " .. what .. " timed out")
+      game.patience = patience
+      local frame = assert(game:step(0, 1), what)
+      check.equal(game:call("current_frame"), frame, what)
+      check.equal(game:step(0, 1), frame + 1, what)
+    end
+    game:close()
+  end)
+end)
+
 check.test("a state is saved, and the same steps give the same game", function()
   with_emulator(function()
     local game = connect()

@@ -69,6 +69,26 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 end
 
+check.test("after the 500 of a handler that failed, no bytes of its file follow", function()
+  local folder = process.folder()
+  process.write(folder .. "/large.bin", LARGE)
+  local files = assert(http.static(folder))
+  local function handler(request, response)
+    files(request, response)
+    error("as asked")
+  end
+  local ok, message = pcall(process.with_server, { handler = handler, log = function() end }, function(port)
+    local connection = client.connect(port)
+    check.equal(connection:ask("GET", "/large.bin").status, 500)
+    local closed, rest = connection:is_closed()
+    check.equal(closed, true)
+    check.equal(#rest, 0, "bytes after the answer")
+    connection:close()
+  end)
+  process.remove_folder(folder)
+  if not ok then error(message, 0) end
+end)
+
 check.test("folders have an index, and a slash at their end", function()
   with_files(function(port)
     check.equal(client.ask(port, "GET", "/sub/").body, "index of sub")

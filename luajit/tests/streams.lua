@@ -96,7 +96,7 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 
   check.test(name .. ": a slow reader is not disconnected", function()
-    -- The reader needs a second in total. On a busy machine, it can pause for the half second of the limit.
+    -- The reader needs a second in total. On a busy machine, it can pause for half a second, and that is the limit.
     check.eventually(15, function()
       local loop = new_loop(name)
       local one, other = pair()

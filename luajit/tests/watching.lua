@@ -124,7 +124,7 @@ check.test("with the option `recursive`, moved and deleted folders are tracked",
   end)
 end)
 
-check.test("remove of a folder in a folder that was added with `recursive` keeps its changes", function()
+check.test("`remove` does not end the watch of a folder inside of one that was added with `recursive`", function()
   with_tree(function(folder, changes)
     changes:remove(folder .. "/a")
     assert(changes:add(folder .. "/a/b"))

@@ -61,6 +61,22 @@ local options = {
     end),
     ["GET /late/state"] = function(_, response) response:text(200, table.concat(late, " ")) end,
     ["GET /no-callback"] = function(request, response) websocket.accept(request, response) end,
+    ["GET /accept-and-fail"] = function(request, response)
+      websocket.accept(request, response, { on_message = function() end })
+      error("as asked")
+    end,
+    ["GET /task/callbacks"] = http.task(function(request, response)
+      if request:param("wait") then tasks.sleep(0.01) end
+      local sent
+      local ws = assert(websocket.accept(request, response, {
+        on_message = function(ws, data) ws:send(data .. ": " .. sent) end,
+      }))
+      sent = tostring(select(2, ws:send("at once")) or "open")
+      if request:param("fail") then error("as asked") end
+    end),
+    ["GET /invalid-limit"] = function(request, response)
+      websocket.accept(request, response, { stall_timeout = -1, on_message = function() end })
+    end,
   },
 }
 
@@ -402,6 +418,50 @@ check.test("WebSockets count as connections of the server", function()
     check.contains(select(2, websocket.connect(url)), "503")
     all[1]:close()
     check.eventually(5, function() return websocket.connect(url) end, "there is room again")
+  end)
+end)
+
+check.test("a WebSocket that cannot open does not count as a connection of the server", function()
+  local limited = { log = options.log, handler = options.handler, limits = { max_connections = 3 } }
+  process.with_server(limited, function(port)
+    local url = ("ws://127.0.0.1:%d/invalid-limit"):format(port)
+    for _ = 1, 5 do
+      local ws = check.eventually(5, function() return websocket.connect(url) end, "there is room")
+      check.equal(select(2, ws:receive(5)), "closed")
+    end
+  end)
+end)
+
+check.test("no WebSocket opens if the handler fails after accept", function()
+  process.with_server(options, function(port)
+    local connection = client.connect(port)
+    connection:send(OPENING:format("/accept-and-fail"))
+    check.equal(assert(connection:receive()).status, 500)
+    check.equal(connection:is_closed(), true)
+    connection:close()
+  end)
+end)
+
+check.test("a WebSocket with callbacks stays open after its task, unless the task failed", function()
+  process.with_server(options, function(port)
+    local url = ("ws://127.0.0.1:%d/task/callbacks"):format(port)
+    local ws = assert(websocket.connect(url))
+    ws:send("one")
+    check.equal((ws:receive(5)), "one: the WebSocket is not open yet; send in on_open or later")
+    ws:close()
+    -- If the task has waited before, `accept` opens the WebSocket before it returns.
+    ws = assert(websocket.connect(url .. "?wait=1"))
+    check.equal((ws:receive(5)), "at once")
+    ws:send("two")
+    check.equal((ws:receive(5)), "two: open")
+    ws:close()
+    for query, code in pairs { ["?fail=1"] = 1006, ["?fail=1&wait=1"] = 1011 } do
+      ws = assert(websocket.connect(url .. query))
+      local _, message, got
+      repeat _, message, got = ws:receive(5) until got or message == "timeout"
+      check.equal(message, "closed", query)
+      check.equal(got, code, query)
+    end
   end)
 end)
 

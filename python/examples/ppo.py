@@ -198,7 +198,8 @@ def learn(
 def plot(curve: list[dict[str, float]], path: Path, unit: str = "mean score of the last 100 episodes") -> None:
     """Draws the curve as an SVG file: the mean score over the steps. `unit` describes the scores."""
     width, height, left, bottom = 640, 320, 60, 40
-    most_steps, most_score = curve[-1]["steps"], max(point["score"] for point in curve)
+    # If all scores are 0, the axis ends at 1.
+    most_steps, most_score = curve[-1]["steps"], max(point["score"] for point in curve) or 1.0
 
     def at(steps: float, score: float) -> str:
         x = left + (width - left - 20) * steps / most_steps

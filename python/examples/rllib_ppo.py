@@ -88,7 +88,7 @@ def main() -> None:
             "curve": curve,
         }
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
-    if options.plot is not None:
+    if options.plot is not None and curve:
         plot(curve, options.plot, UNIT)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from framewire.memory import array_bytes, array_symbol, is_name, range_of
+from framewire.memory import array_bytes, array_symbol, is_name, list_bytes, range_of
 from framewire.model import Address, Data, NumberType, Symbol
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ class AsyncMemory:
         if symbol is not None:
             await self._emulator.write_bytes(symbol.name, array_bytes(symbol, value))
         else:
-            data = bytes(value) if isinstance(value, list) else value
-            await self._emulator.write_bytes(address, data, domain=self._domain)
+            await self._emulator.write_bytes(address, list_bytes(value), domain=self._domain)
 
     async def array(self, address: Address, type: NumberType | npt.DTypeLike, count: int) -> npt.NDArray[Any]:
         """Reads consecutive numbers, like `AsyncClient.read_array`."""

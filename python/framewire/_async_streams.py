@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -84,8 +85,11 @@ class AsyncWatch:
             FramewireError: The watch was closed.
             WaitTimeout: Nothing changed in this time.
         """
+        deadline = None if timeout is None else time.monotonic() + timeout
         while not self._ready:
-            event = await self._transport.event(self._subscription, timeout)
+            # Some events contain no change, such as `missed`.
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            event = await self._transport.event(self._subscription, left)
             if event is None:
                 raise WaitTimeout(f"no change of {', '.join(self.expressions)} in {timeout} s")
             self._take(*event)

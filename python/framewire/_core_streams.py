@@ -171,7 +171,13 @@ class CoreAudio:
         self._id = native.listen()
 
     def next(self) -> AudioChunk:
-        """The next chunk."""
+        """The next chunk.
+
+        Raises:
+            FramewireError: The sound was closed, or another game was loaded.
+        """
+        if self._native is not self._core._core:
+            raise FramewireError("the sound ended: another game was loaded; call audio() again")
         found = self._native.sound(self._id)
         self._core._report()
         if found is None:

@@ -66,8 +66,8 @@ async def connect(
             `http://127.0.0.1:5000`.
         emulator: The name of the emulator. The default is the first one of the server.
         token: The token, if the server needs one.
-        timeout: The connection counts as broken after this many seconds without data from the server. It is also a limit for
-            each attempt to connect.
+        timeout: The connection counts as broken after this many seconds without data from the server. It also limits each
+            attempt to connect.
         retry: After the connection has broken, the client tries to connect again for this many seconds. It then repeats
             the requests that have no reply, if that is safe. The server performs none of them twice.
         ssl: How to check the certificate of an `https` server, such as `ssl.create_default_context(cafile="cert.pem")`.

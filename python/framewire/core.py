@@ -354,7 +354,7 @@ class Core(CoreMemory):
         self._emit("reset", {})
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Loads another game. The watches of the old game end.
+        """Loads another game. The watches and the sound of the old game end.
 
         Raises:
             Conflict: A recording is being made.

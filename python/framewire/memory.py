@@ -84,6 +84,20 @@ def array_bytes(symbol: Symbol, values: Data | list[int]) -> bytes:
     return data
 
 
+def list_bytes(values: Data | list[int]) -> Data:
+    """Converts a list, with a number for each byte, to bytes. Other values stay as they are."""
+    if not isinstance(values, list):
+        return values
+    try:
+        return bytes(values)
+    except (TypeError, ValueError):
+        wrong = next(each for each in values if not isinstance(each, (int, np.integer)) or not 0 <= each <= 255)
+        raise InvalidRequest(
+            f"the list contains {wrong!r}; use whole numbers from 0 to 255, or a NumPy array for larger numbers",
+            parameter="value",
+        ) from None
+
+
 class Memory:
     """The memory of an emulator.
 
@@ -146,7 +160,7 @@ class Memory:
         elif isinstance(value, (int, np.integer)):
             self._emulator.write(where, int(value), domain=self._domain)
         else:
-            self._emulator.write_bytes(where, value if not isinstance(value, list) else bytes(value), domain=self._domain)
+            self._emulator.write_bytes(where, list_bytes(value), domain=self._domain)
 
     def array(self, address: Address, type: NumberType | npt.DTypeLike, count: int) -> npt.NDArray[Any]:
         """Reads consecutive numbers, like `Emulator.read_array`."""

@@ -188,8 +188,8 @@ class Timeline:
 
     Attributes:
         id: The number of the timeline.
-        first: The first frame in which the game sees one of its keys.
-        last: The last such frame.
+        first: Its first frame.
+        last: Its last frame. Frames without keys count, too, even at the beginning or the end.
         cancelled: Whether the timeline ended early; None if the call did not wait for its end.
     """
 

@@ -98,8 +98,8 @@ class Proxy:
         drop_replies: How many times to end the connection instead of forwarding a reply.
         drop_requests: How many times to end the connection instead of forwarding a request.
         budget: Each connection ends after a random number of bytes between these two; None means never.
-        silent: On how many connections to forward nothing more from the server, beginning with the one on which the server
-            sends something next. These connections stay open.
+        silent: How many connections become silent. A connection becomes silent when the server sends something on it:
+            from then on, nothing from the server is forwarded. It stays open.
         refuse: Whether to end new connections at once.
         cuts: How many times connections were ended on purpose.
         accepted: How many connections were accepted and forwarded.

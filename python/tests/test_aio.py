@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,6 +54,21 @@ async def test_contexts_and_streams_begin_without_await(client: aio.AsyncClient)
     await events.close()
 
 
+async def test_events_without_a_change_do_not_extend_the_timeout_of_a_watch(
+    client: aio.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def missed(_: Any, timeout: float) -> tuple[str, dict[str, Any]] | None:
+        """Reports a lost event every 10 ms."""
+        await asyncio.sleep(min(timeout, 0.01))
+        return ("missed", {"missed": 1, "values": {}}) if timeout > 0.01 else None
+
+    async with client.watch("lives") as changes:
+        monkeypatch.setattr(changes._transport, "event", missed)
+        with pytest.raises(framewire.WaitTimeout, match=r"no change of lives in 0\.2 s"):
+            await asyncio.wait_for(changes.next(0.2), 30)
+    assert changes.missed > 0
+
+
 async def test_many_requests_can_be_open_at_once(client: aio.AsyncClient) -> None:
     """There are more requests than the server accepts on one connection. The rest wait in the client."""
     # If the game ran, it would lose a life after a few seconds.
@@ -81,6 +97,8 @@ async def test_bad_input_is_explained(client: aio.AsyncClient) -> None:
         await client.memory["livse"]
     with pytest.raises(framewire.InvalidRequest, match="use whole numbers from 0 to 4294967295"):
         await client.memory.write("presses", [-1] * 10)
+    with pytest.raises(framewire.InvalidRequest, match="the list contains 300; use whole numbers from 0 to 255"):
+        await client.memory.write(0x02000100, [300])
     with pytest.raises(framewire.WaitTimeout):
         await client.wait("lives == 77", timeout_frames=2)
 

@@ -157,6 +157,32 @@ def test_the_agent_that_sees_pictures_plays_better_than_chance(monkeypatch: pyte
     assert np.mean(learned) > 2 * np.mean(random)
 
 
+def test_a_curve_whose_best_score_is_zero_is_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other("torch")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    ppo = importlib.import_module("ppo")
+    ppo.plot([{"steps": 64, "score": 0.0}, {"steps": 128, "score": 0.0}], tmp_path / "curve.svg")
+    assert '<polyline points="340.0,280.0 620.0,280.0"' in (tmp_path / "curve.svg").read_text()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_training_without_a_complete_episode_draws_no_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other("torch")
+    other("tree")
+    ray = importlib.import_module("ray")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    curve, picture = tmp_path / "curve.json", tmp_path / "curve.svg"
+    arguments = ["--minutes", "0", "--envs", "2", "--json", str(curve), "--plot", str(picture)]
+    monkeypatch.setattr("sys.argv", ["rllib_ppo.py", *arguments])
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        importlib.import_module("rllib_ppo").main()
+    finally:
+        ray.shutdown()
+    assert curve.exists()
+    assert not picture.exists()
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
 def test_rllib_accepts_the_environments() -> None:
     other("torch")

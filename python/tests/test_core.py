@@ -78,6 +78,17 @@ def test_sound_that_was_closed_runs_no_frame(game: Core) -> None:
     assert game.frame() == frame
 
 
+def test_the_error_of_a_sound_names_the_game_that_was_loaded(game: Core) -> None:
+    audio = game.audio()
+    audio.next()
+    game.load(DATA / "framewire-demo.gba")
+    with pytest.raises(FramewireError, match="another game was loaded; call audio"):
+        audio.next()
+    audio.close()
+    with game.audio() as again:
+        assert len(again.next().samples) > 0
+
+
 def test_a_watch_that_was_closed_runs_no_frame(game: Core) -> None:
     watch = game.watch("u32[frame]")
     watch.next()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,6 +185,21 @@ def test_wrong_arguments_for_memory_are_refused(paused: Emulator) -> None:
     ):
         with pytest.raises(framewire.InvalidRequest):
             act()
+
+
+def test_a_list_of_numbers_that_are_not_bytes_is_refused(paused: Emulator) -> None:
+    paused.memory[SCRATCH] = [1, 255]
+    refused: list[tuple[list[Any], str]] = [
+        ([1, 300], "300"),
+        ([-1], "-1"),
+        ([2.0], "2.0"),
+        (["2"], "'2'"),
+        ([np.uint8(2), 2**70], str(2**70)),
+    ]
+    for values, wrong in refused:
+        with pytest.raises(framewire.InvalidRequest, match=f"the list contains {wrong}; use whole numbers from 0 to 255"):
+            paused.memory[SCRATCH] = values
+    assert paused.read_bytes(SCRATCH, 2) == b"\x01\xff"
 
 
 def test_keys_are_pressed_in_exactly_their_frames(paused: Emulator) -> None:

@@ -368,6 +368,27 @@ def test_progress_and_metrics_name_nodes_and_restarts(second: Any, monkeypatch: 
     assert set(speeds.values()) == {0.0}, "the speed must be 0 after the fleet has ended"
 
 
+def test_the_loss_of_a_worker_leaves_the_speed_of_the_others_on_its_node(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_metrics, "_EVERY", 1e-9)
+    node = cluster.add_node(num_cpus=2, object_store_memory=STORE)
+    try:
+        with Fleet(None, "memory", num_envs=2, workers=2, cores_per_worker=1) as fleet:
+            assert {group.place.node.id for group in fleet._groups} == {node.node_id}
+            fleet.reset(seed=1)
+            speeds: list[float] = []
+            monkeypatch.setattr(fleet._metrics._speed, "set", lambda value, _: speeds.append(value))
+            kill_process(fleet._groups[0])
+            for step in range(5):
+                fleet.step(actions(step, 2))
+            assert sum(stats.restarts for stats in fleet.stats()) == 1
+            assert min(speeds) > 0, "the other worker still plays"
+        assert speeds[-1] == 0.0
+    finally:
+        kill_node(cluster, node, [])
+
+
 def test_a_node_with_different_results_ends_the_run(second: Any) -> None:
     fleet = Fleet(None, "memory", num_envs=ENVS)
     with fleet:
@@ -489,6 +510,25 @@ def test_a_worker_that_stalls_is_waited_for_only_once(cluster: Cluster) -> None:
             explorer.rollouts([Job(explorer.start, None, 1, 30, find=True)])
         assert time.monotonic() - begin < 9
         os.kill(process, signal.SIGCONT)
+
+
+def test_a_worker_that_no_attempt_replaces_is_logged(
+    second: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_actors, "ATTEMPTS", 2)
+    monkeypatch.setattr(_actors, "PAUSE", 0.0)
+
+    def ended(*_: Any) -> None:
+        raise _connection.ConnectionLostError("it ended during its start")
+
+    with FleetExplorer(None, "memory", workers=2, cell=["frame"]) as explorer:
+        node = explorer._workers[1].place.node
+        monkeypatch.setattr(explorer._pool, "started", ended)
+        kill_process(explorer._workers[1])
+        # Both workers get branches.
+        assert len(explorer.rollouts([Job(explorer.start, None, seed, 30) for seed in range(8)])) == 8
+        assert len(explorer._workers) == 1
+    assert f"the worker on node {node} is lost (it ended during its start)" in caplog.text
 
 
 def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, second: Any, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@
 
 A drawing is text. A sprite begins with `sprite NAME` and has a hexadecimal palette index or `.` (transparent) for each
 pixel. Its width and height are multiples of 8. A font file has blocks. A block begins with a line such as `: A B C`,
-which names its characters. Then come the characters' rows, next to each other with one space between them. `#` is a
-set pixel. The size of the characters is in the file's name, such as `font-3x5.txt`, and becomes the font's name. Lines
-that begin with `//` are comments.
+which names its characters. Then come the drawings of these characters, next to each other, with one column of space
+between them. `#` is a set pixel. The size of the characters is in the file's name, such as `font-3x5.txt`, and becomes
+the font's name. Lines that begin with `//` are comments.
 """
 
 import re

@@ -10,6 +10,7 @@ const MARKED_MS = 900;
  * @property {(address: number) => void} move An address was selected, which may be outside the visible range.
  * @property {(address: number, value: number, bytes: number) => void} edit The user typed a number of this many bytes.
  * @property {(rows: number) => void} scroll The user turned the wheel. `rows` is negative for up.
+ * @property {() => number} end Called to get the address after the last one that can be selected.
  */
 
 /**
@@ -273,7 +274,7 @@ export class HexGrid {
    */
   select(address, focus = false, extend = false) {
     this.#stopTyping();
-    const inside = Math.max(0, Math.min(0xffff_ffff, address));
+    const inside = Math.max(0, Math.min(this.#events.end() - 1, address));
     this.#selected = inside - (inside % this.#unit);
     if (!extend) this.#anchor = this.#selected;
     this.#events.move(this.#selected);

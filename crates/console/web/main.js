@@ -55,7 +55,7 @@ stage.append(
   pad(controller, app.status),
 );
 
-const symbols = new Symbols(api);
+const symbols = new Symbols(api, poller);
 const watches = new LazyPanel(async () => {
   const { WatchesPanel } = await import("./watches.js");
   return new WatchesPanel(app, symbols);

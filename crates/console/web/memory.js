@@ -89,6 +89,7 @@ export class MemoryPanel {
       move: (address) => this.#moved(address),
       edit: (address, value, bytes) => void this.#write(address, value, `u${bytes * 8}`),
       scroll: (rows) => this.#scroll(this.#start + rows * this.#grid.across),
+      end: () => this.#end,
     });
     this.#unit.addEventListener("change", () => this.#grid.setUnit(Number(this.#unit.value)));
     this.#bar.addEventListener("input", () => {
@@ -198,7 +199,8 @@ export class MemoryPanel {
   }
 
   /**
-   * Adapts the panel to the console. A Game Boy's addresses have 16 bits, and its work RAM is at another address.
+   * Adapts the panel to the console. A Game Boy's addresses have 16 bits, and its work RAM is at another address. If the
+   * Game Boy has the selected address, which a link can have named, it stays selected.
    * @param {boolean} gameBoy
    */
   #setConsole(gameBoy) {
@@ -206,7 +208,8 @@ export class MemoryPanel {
     if (first === this.#first) return;
     this.#first = first;
     this.#updateNames();
-    if (this.#onBus) this.goTo(first);
+    const { selected } = this.#grid;
+    if (this.#onBus) this.goTo(gameBoy && selected < this.#end ? selected : first);
   }
 
   /** @param {string} domain */
@@ -245,6 +248,12 @@ export class MemoryPanel {
     return around
       ? { start: around.base, end: around.base + around.size }
       : { start: block, end: block + 0x100_0000 };
+  }
+
+  /** @returns {number} The address after the last one of the domain or the bus. */
+  get #end() {
+    const chosen = this.#domains.find(({ id }) => id === this.#domain.value);
+    return chosen?.size ?? (this.#gameBoy ? 0x1_0000 : 2 ** 32);
   }
 
   #copy() {

@@ -34,8 +34,10 @@ export class ReplayProgress {
   #bar = el("progress", {});
   #text = el("span", {});
   #cancel = button({ icon: "stop", label: "Cancel" }, () =>
-    attempt(() => this.#app.api.act(actions.cancelReplay())),
+    attempt(() => this.#app.api.act({ ...actions.cancelReplay(), query: { emulator: this.#emulator } })),
   );
+  /** The emulator of the newest replay. The user may select another one while it runs. @type {string | undefined} */
+  #emulator;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -50,10 +52,12 @@ export class ReplayProgress {
    * @param {number | undefined} speed A multiple of the console's speed; `undefined` for as fast as possible.
    */
   async play(name, speed) {
+    const emulator = this.#app.api.emulator.value ?? this.#app.status.value.emulator?.name;
     /** @type {Replay | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.replay(name, speed)));
     if (!begun) return;
-    await this.#app.poller.setReplaying(!begun.over);
+    this.#emulator = emulator;
+    await this.#app.poller.setReplaying(begun.over ? undefined : emulator);
     await this.#follow(begun);
   }
 
@@ -62,7 +66,7 @@ export class ReplayProgress {
     clearTimeout(this.#timer);
     if (replay.over) {
       fill(this.element, el("p", { class: replay.equal ? "outcome good" : "outcome bad" }, outcome(replay)));
-      await this.#app.poller.setReplaying(false);
+      await this.#app.poller.setReplaying(undefined);
       return;
     }
     const { recording, played, frames } = replay;
@@ -71,13 +75,16 @@ export class ReplayProgress {
     setText(this.#text, `${recording}: frame ${played} of ${frames}`);
     // The button stays the same, so that no click is lost between two updates.
     if (this.#cancel.parentElement !== this.element) fill(this.element, this.#bar, this.#text, this.#cancel);
+    const emulator = this.#emulator;
     this.#timer = setTimeout(async () => {
       /** @type {Replay | undefined} */
-      const next = await attempt(() => this.#app.api.read(actions.REPLAY));
+      const next = await attempt(() => this.#app.api.read(actions.REPLAY, { emulator }));
+      // Meanwhile, a replay on another emulator may have begun.
+      if (emulator !== this.#emulator) return;
       if (next) await this.#follow(next);
       else {
         fill(this.element);
-        await this.#app.poller.setReplaying(false);
+        await this.#app.poller.setReplaying(undefined);
       }
     }, EVERY_MS);
   }

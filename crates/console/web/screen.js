@@ -142,7 +142,7 @@ function overlayFor({ phase, emulator, emulators }, live) {
     case "stalled":
       return {
         title: "The emulator does not run",
-        text: "It is paused in its own window, has no game, or hangs. This page continues when it does.",
+        text: "It is paused in its own window, has no game, or hangs. This page continues when the emulator runs again.",
       };
     case "replaying":
     case "paused":

@@ -67,11 +67,16 @@ const EVERY_MS_LOST = 500;
 export class StatusPoller {
   /** @readonly */
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
+  /** @readonly Identifies the selected emulator's game: the value changes when another game is loaded. */
+  game = new Store("");
+  /** How many `game` events came. Two games can have the same title and code. */
+  #games = 0;
   #api;
   #rpc;
   /** How many polls were started. */
   #polls = 0;
-  #replaying = false;
+  /** @type {string | undefined} */
+  #replaying;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -96,6 +101,7 @@ export class StatusPoller {
     new Subscription(this.#rpc, this.#api, {
       wanted: () => ({ events: true }),
       received: ({ event }) => {
+        if (event === "game") this.#games += 1;
         if (STATE_EVENTS.has(event)) void this.refresh();
       },
     });
@@ -106,11 +112,11 @@ export class StatusPoller {
   }
 
   /**
-   * Sets whether a replay runs. During a replay, the emulator itself reports that it is paused.
-   * @param {boolean} replaying
+   * Sets the emulator on which a replay runs. During a replay, the emulator itself reports that it is paused.
+   * @param {string | undefined} emulator
    */
-  async setReplaying(replaying) {
-    this.#replaying = replaying;
+  async setReplaying(emulator) {
+    this.#replaying = emulator;
     await this.refresh();
   }
 
@@ -123,7 +129,9 @@ export class StatusPoller {
     // If a later poll has begun, its answer may already have come.
     if (poll !== this.#polls) return;
     this.status.set(status);
-    const { phase } = this.status.value;
+    const { phase, emulator } = status;
+    if (emulator?.connected)
+      this.game.set(`${this.#games} ${emulator.name} ${emulator.code} ${emulator.title}`);
     const still = phase === "paused" || phase === "lockstep" ? EVERY_MS_STILL : EVERY_MS;
     const pause = phase === "unreachable" ? EVERY_MS_LOST : still;
     clearTimeout(this.#timer);
@@ -141,7 +149,8 @@ export class StatusPoller {
       if (wanted !== undefined && !emulators.some(({ name }) => name === wanted))
         return { phase: "unknown", emulators, emulator: undefined };
       const emulator = emulators.find(({ name }) => name === wanted) ?? emulators[0];
-      if (this.#replaying && emulator?.connected) return { phase: "replaying", emulators, emulator };
+      if (emulator?.connected && emulator.name === this.#replaying)
+        return { phase: "replaying", emulators, emulator };
       return { phase: emulator ? phaseOf(emulator) : "disconnected", emulators, emulator };
     } catch (error) {
       const locked = error instanceof ApiError && error.status === 401;

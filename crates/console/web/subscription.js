@@ -58,7 +58,8 @@ export class Subscription {
     this.#number = undefined;
     if (!this.#rpc.socket.connected.value) return;
     try {
-      if (old !== undefined) await this.#rpc.call("unsubscribe", { subscription: old });
+      // The subscription may have ended already, for example because another game was loaded.
+      if (old !== undefined) await this.#rpc.call("unsubscribe", { subscription: old }).catch(() => {});
       const wanted = this.#subscriber.wanted();
       if (wanted === undefined || renewal !== this.#renewal) return;
       /** @type {{ subscription: number }} */

@@ -2,7 +2,10 @@
 
 import { Store } from "./store.js";
 
-/** @import { Api } from "./api.js" */
+/**
+ * @import { Api } from "./api.js"
+ * @import { StatusPoller } from "./status.js"
+ */
 
 /**
  * @typedef {object} SymbolInfo
@@ -12,16 +15,31 @@ import { Store } from "./store.js";
  * @property {number} count The number of elements, for arrays.
  */
 
-/** The symbols of the selected emulator, sorted by address. */
+/** The symbols of the selected emulator's game, sorted by address. */
 export class Symbols {
   /** @readonly */
   all = new Store(/** @type {readonly SymbolInfo[]} */ ([]));
   #api;
+  /** How many times they were requested. It shows whether an answer belongs to the newest request. */
+  #loads = 0;
+  /** Whether the newest request failed. */
+  #failed = false;
 
-  /** @param {Api} api */
-  constructor(api) {
+  /**
+   * @param {Api} api
+   * @param {StatusPoller} poller
+   */
+  constructor(api, poller) {
     this.#api = api;
     api.emulator.follow(() => void this.#load());
+    poller.game.follow((game) => {
+      if (game !== "") void this.#load();
+    });
+    poller.status.follow(({ phase, emulator }) => {
+      // While the server does not answer, or refuses the token, `emulator` is from before.
+      const isOld = phase === "unreachable" || phase === "locked";
+      if (this.#failed && emulator?.connected && !isOld) void this.#load();
+    });
   }
 
   /**
@@ -67,7 +85,10 @@ export class Symbols {
   }
 
   async #load() {
-    const emulator = this.#api.emulator.value;
+    this.#loads += 1;
+    const load = this.#loads;
+    this.#failed = false;
+    let failed = false;
     /** @type {SymbolInfo[]} */
     let all = [];
     try {
@@ -76,13 +97,16 @@ export class Symbols {
       do {
         const last = all.at(-1);
         page = await this.#api.read("/v1/symbols", last && { after: last.name });
-        if (emulator !== this.#api.emulator.value) return;
+        if (load !== this.#loads) return;
         all.push(...page.symbols);
       } while (page.more);
     } catch {
+      failed = true;
       all = [];
     }
-    if (emulator === this.#api.emulator.value) this.all.set(all.sort((a, b) => a.address - b.address));
+    if (load !== this.#loads) return;
+    this.#failed = failed;
+    this.all.set(all.sort((a, b) => a.address - b.address));
   }
 }
 

@@ -4,7 +4,6 @@ import * as actions from "./actions.js";
 import { attempt } from "./app.js";
 import { Sound } from "./audio.js";
 import { button, disable, field, playAfterClicks, setOptions } from "./controls.js";
-import { confirm } from "./dialog.js";
 import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
 
@@ -27,6 +26,8 @@ const NO_SOUND = "mGBA plays its sound on its own machine; scripts have no acces
 const NO_STEP = "Pause or use Lockstep first, to step frame by frame.";
 const NO_EMULATOR = "No emulator is connected.";
 const NO_SERVER = "The server does not answer.";
+const NO_TOKEN = "This server requires a token. Sign in above.";
+const NO_STATE = "The page is still connecting. Wait a moment.";
 const REPLAYING = "A replay is running. Cancel it in Recordings.";
 /** The tooltip of controls that are disabled because the token allows only reading. */
 export const VIEW_ONLY = "This token allows only viewing; it cannot control the emulator.";
@@ -74,12 +75,12 @@ export function transport(app, stage, focus) {
     // If the server refused the action, or it was only copied, the emulator still has its old speed.
     showSpeed(speed, app.status.value.emulator);
   });
-  const reset = button(
-    { icon: "reset", label: "Reset", compact: true, hint: "Reset the console" },
-    async () => {
+  const reset = button({ icon: "reset", label: "Reset", compact: true, hint: "Reset the console" }, () =>
+    attempt(async () => {
+      const { confirm } = await import("./dialog.js");
       const detail = "Progress that the game has not saved is lost.";
       if (await confirm(api, "Reset the console?", detail, "Reset")) await act(actions.reset())();
-    },
+    }),
   );
   const sound = soundButton(new Sound(api));
   const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () =>
@@ -154,6 +155,8 @@ function reasonIf(applies, reason) {
  */
 function goneReason(phase) {
   if (phase === "unreachable") return NO_SERVER;
+  if (phase === "locked") return NO_TOKEN;
+  if (phase === "loading") return NO_STATE;
   return phase === "running" || phase === "replaying" || runsOnRequest(phase) ? undefined : NO_EMULATOR;
 }
 

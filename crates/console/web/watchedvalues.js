@@ -23,7 +23,7 @@ export class WatchedValues {
   /** @param {App} app */
   constructor(app) {
     this.element = el("div", {}, this.#list);
-    this.#subscription = new WatchSubscription(app.rpc, app.api, {
+    this.#subscription = new WatchSubscription(app, {
       values: (values) => {
         for (const [text, value] of Object.entries(values))
           this.#newest.set(text, value === null ? "no value" : String(value));

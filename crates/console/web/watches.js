@@ -40,6 +40,8 @@ export class WatchesPanel {
     autocomplete: "off",
   });
   #problem = el("p", { class: "problem", role: "alert" });
+  /** The reason why nothing could be watched. Visible until values come. */
+  #failure = "";
   /** @type {WatchSubscription} */
   #subscription;
   #frame = 0;
@@ -52,10 +54,13 @@ export class WatchesPanel {
    * @param {Symbols} symbols
    */
   constructor(app, symbols) {
-    this.#subscription = new WatchSubscription(app.rpc, app.api, {
+    this.#subscription = new WatchSubscription(app, {
       values: (values, frame) => this.#receive(values, frame),
       refused: (expression, problem) => this.#rows.get(expression)?.refuse(problem),
-      failed: (error) => setText(this.#problem, textOf(error)),
+      failed: (error) => {
+        this.#failure = textOf(error);
+        setText(this.#problem, this.#failure);
+      },
     });
     const names = el("datalist", { id: freshId("symbols") });
     this.#input.setAttribute("list", names.id);
@@ -140,6 +145,7 @@ export class WatchesPanel {
    */
   #receive(values, frame) {
     this.#frame = frame;
+    if (this.#problem.textContent === this.#failure) setText(this.#problem, "");
     for (const [text, value] of Object.entries(values)) this.#rows.get(text)?.show(value, frame);
   }
 }

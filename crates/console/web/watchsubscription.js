@@ -4,8 +4,7 @@ import { ApiError } from "./api.js";
 import { Subscription } from "./subscription.js";
 
 /**
- * @import { Api } from "./api.js"
- * @import { Rpc } from "./rpc.js"
+ * @import { App } from "./app.js"
  * @import { Notice } from "./subscription.js"
  */
 
@@ -16,7 +15,8 @@ import { Subscription } from "./subscription.js";
  * @property {(expression: string, problem: string) => void} refused
  *   Called when the server rejects an expression. The other expressions are still watched.
  * @property {(error: unknown) => void} failed
- *   Called when nothing can be watched for a reason other than a rejected expression.
+ *   Called when nothing can be watched for a reason other than a rejected expression. If the server did not reject the
+ *   request itself, the page tries again while an emulator is connected.
  */
 
 export class WatchSubscription {
@@ -32,13 +32,14 @@ export class WatchSubscription {
   #subscription;
   /** @type {readonly string[]} */
   #expressions = [];
+  /** Whether to subscribe again as soon as an emulator is connected. */
+  #failed = false;
 
   /**
-   * @param {Rpc} rpc
-   * @param {Api} api
+   * @param {App} app
    * @param {WatchSubscriber} subscriber
    */
-  constructor(rpc, api, subscriber) {
+  constructor({ rpc, api, poller, status }, subscriber) {
     this.#subscriber = subscriber;
     this.#rpc = rpc;
     this.#api = api;
@@ -51,8 +52,22 @@ export class WatchSubscription {
         // The frame counter changes in each frame. So every frame has an event, and plots of constant values advance.
         return { watch: good.includes("frame") ? good : [...good, "frame"] };
       },
-      received: (notice) => this.#receive(notice),
+      received: (notice) => {
+        // It ends when another game is loaded.
+        if (notice.event === "end") void this.#subscription.renew();
+        else this.#receive(notice);
+      },
       refused: (error) => void this.#findBad(error),
+    });
+    poller.game.follow(() => {
+      // This game may have the symbols that the game before it lacked.
+      this.#bad.clear();
+      void this.#subscription.renew();
+    });
+    status.follow(({ emulator }) => {
+      if (!this.#failed || !emulator?.connected) return;
+      this.#failed = false;
+      void this.#subscription.renew();
     });
   }
 
@@ -85,8 +100,7 @@ export class WatchSubscription {
       await this.#rpc.call("unsubscribe", { subscription });
       return undefined;
     } catch (error) {
-      const rejected = error instanceof ApiError && error.status >= 400 && error.status < 500;
-      return rejected ? error.message.replace(/^watch\[\d+\](:\s*)?/i, "") : undefined;
+      return isRejection(error) ? error.message.replace(/^watch\[\d+\](:\s*)?/i, "") : undefined;
     }
   }
 
@@ -102,8 +116,12 @@ export class WatchSubscription {
       this.#bad.add(text);
       this.#subscriber.refused(text, problem);
     }
-    if (this.#bad.size > before) await this.#subscription.renew();
-    else this.#subscriber.failed(error);
+    if (this.#bad.size > before) {
+      await this.#subscription.renew();
+      return;
+    }
+    this.#failed = !isRejection(error);
+    this.#subscriber.failed(error);
   }
 
   /** @param {Notice} notice */
@@ -113,4 +131,13 @@ export class WatchSubscription {
     );
     this.#subscriber.values({ ...data.values, ...Object.fromEntries(changed) }, data.frame ?? 0);
   }
+}
+
+/**
+ * Whether the server rejected a request as wrong. The same request would be rejected again.
+ * @param {unknown} error
+ * @returns {error is ApiError}
+ */
+function isRejection(error) {
+  return error instanceof ApiError && error.status >= 400 && error.status < 500;
 }

@@ -331,6 +331,19 @@ mod tests {
     }
 
     #[test]
+    fn an_index_whose_address_is_too_large_is_refused() {
+        let dimensions = vec![(u32::MAX, u32::MAX)];
+        for base in ["16", "u32[16]"] {
+            let base = Code::parse_address(base, &NoNames).unwrap().0;
+            let dimensions = dimensions.clone();
+            let names = Party(Variable { base, dimensions, kind: None, format: Format::Plain });
+            let error = Code::parse("u8[party[4294967294]]", &names).unwrap_err();
+            assert_eq!(error.column, 10, "{error}");
+            assert!(error.message.contains("use a smaller index"), "{error}");
+        }
+    }
+
+    #[test]
     fn names_of_domains_that_do_not_fit_into_the_code_are_refused() {
         let read = |length: usize| Code::parse(&format!("u8[{}:0]", "d".repeat(length)), &NoNames);
         assert!(read(255).is_ok());

@@ -16,6 +16,8 @@ impl Names for Map {
             "presses" => (0x0200_0010, Some(Type::U32), 10),
             "Main.loop" => (0x150, None, 1),
             "last" => (0xffff_fffe, Some(Type::U16), 1),
+            "cut" => (0xffff_fffe, Some(Type::U32), 1),
+            "end" => (0xffff_fffc, Some(Type::U32), 4),
             _ => return Err(format!("no symbol is called `{name}`")),
         };
         Ok(Symbol { address, kind, count })
@@ -120,6 +122,13 @@ fn names_are_values_outside_of_brackets_and_addresses_inside() {
     // `frame` is the frame counter everywhere except where an address is expected.
     assert!(parse("frame").uses_frame());
     assert_eq!(places("u32[frame]"), [(0x0200_0008, Type::U32)]);
+}
+
+#[test]
+fn names_beyond_the_last_address_are_refused() {
+    assert_eq!(parse("end[0]").places()[0].address, 0xffff_fffc);
+    refused("1 + end[1]", 5, "the address is 4294967296; use 0 to 0xffffffff");
+    refused("cut", 1, "4 bytes from 0xfffffffe on go beyond the last address");
 }
 
 #[test]

@@ -133,16 +133,21 @@ async fn found(address: String) -> Requested {
         Found::Nothing(problem) => problem.to_string(),
         Found::Other(_) => "another program is there".to_owned(),
     };
-    info!("{}", instead(&address, &problem));
+    info!("{}", instead(&address, &problem, cfg!(feature = "embedded")));
     Requested { name: "demo".to_owned(), source: Source::Demo }
 }
 
-/// Says why the demo game is served, and how to serve something else.
-fn instead(address: &str, problem: &str) -> String {
+/// Says why no mGBA window is served. If this build has an embedded core, also says that the demo game is served, and
+/// how to serve something else. Otherwise, the start fails, and its error says what to do.
+fn instead(address: &str, problem: &str, has_core: bool) -> String {
+    let missing = format!("no script in mGBA answers at {address} ({problem})");
+    if !has_core {
+        return missing;
+    }
     format!(
-        "no script in mGBA answers at {address} ({problem}); serving the built-in demo game instead. For an mGBA \
-         window: load the script there (`framewire script -o framewire.lua`), then start again, or start with \
-         --attach {address}, which waits for it. For a game without a window: framewire serve GAME.gba"
+        "{missing}; serving the built-in demo game instead. For an mGBA window: load the script there (`framewire \
+         script -o framewire.lua`), then start again, or start with --attach {address}, which waits for it. For a game \
+         without a window: framewire serve GAME.gba"
     )
 }
 
@@ -309,12 +314,19 @@ mod tests {
         let (_reserved, nobody) = crate::reserved_port::reserved_port();
         let nobody = nobody.to_string();
         assert_eq!(found(nobody.clone()).await.source, Source::Demo);
-        let message = instead(&nobody, "Connection refused (os error 111)");
+        let message = instead(&nobody, "Connection refused (os error 111)", true);
         for part in
             [nobody.as_str(), "refused", "demo game", "framewire script", "--attach", "serve GAME.gba"]
         {
             assert!(message.contains(part), "{part}: {message}");
         }
+    }
+
+    #[test]
+    fn a_build_without_an_embedded_core_does_not_log_that_it_serves_the_demo_game() {
+        let message = instead("127.0.0.1:8888", "Connection refused (os error 111)", false);
+        assert!(message.contains("127.0.0.1:8888 (Connection refused"), "{message}");
+        assert!(!message.contains("demo game"), "{message}");
     }
 
     #[test]

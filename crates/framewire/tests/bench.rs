@@ -372,6 +372,16 @@ fn an_interrupted_run_reports_what_it_measured() {
 }
 
 #[test]
+fn the_embedded_core_refuses_options_of_marker_targets() {
+    for option in ["--raw", "--unframed"] {
+        let output = bench(&["embedded", option, "-d", "500ms"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        let advice = format!("{option} is for marker:// targets; leave it out");
+        assert!(!output.status.success() && text.contains(&advice), "{option}: {text}");
+    }
+}
+
+#[test]
 fn errors_say_what_to_type() {
     let cases: [(&[&str], &str); 18] = [
         (&[], "http://127.0.0.1:5000/mgbaendpoint"),

@@ -247,7 +247,8 @@ impl Meter {
     }
 }
 
-/// The label of a route is a pattern from the table of routes, never text from a client. It is empty if no route answered.
+/// The label of a route is a pattern from the table of routes, never text from a client. It is empty if no route
+/// answered.
 fn route_labels(route: Cow<'static, str>, method: &'static str) -> Labels<2> {
     [("route", route), ("method", method.into())]
 }

@@ -65,8 +65,8 @@ struct Output {
     /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the results into this Markdown page, between `<!-- table -->` and `<!-- /table -->`, or between the same
-    /// marks with `soak`
+    /// Write the results into this Markdown page: those of `table` between `<!-- table -->` and `<!-- /table -->`,
+    /// those of `soak` between `<!-- soak -->` and `<!-- /soak -->`
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }

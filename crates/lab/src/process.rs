@@ -25,7 +25,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`. Its standard output and error are written to files in `logs`.
+    /// Starts `program`, after `configure` has changed its command. Its standard output and error are written to files
+    /// in `logs`.
     ///
     /// # Errors
     ///

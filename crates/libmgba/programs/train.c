@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROM_SIZE = 0x8000, FRAMES = 240, STRIDE = 256, ROWS = 224, GBA_MAGIC = 0xB2, COLOR = 0x143 };
+enum { ROM_SIZE = 0x8000, FRAMES = 240, STRIDE = 256, ROWS = 224, COLOR = 0x143 };
 
 static void no_log(struct mLogger* logger, int category, enum mLogLevel level, const char* format, va_list args) {
 	(void) logger;

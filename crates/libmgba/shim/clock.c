@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* Added to the time zone in a state, so that the field with the time zone is never 0 if there is one. libmgba leaves
+/* Added to the time zone that a state stores, so that the field is 0 only in a state without a time zone. libmgba leaves
  * this field 0. */
 #define ZONE_MARK (1 << 20)
 

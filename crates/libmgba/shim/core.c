@@ -385,7 +385,7 @@ static bool is_halted(struct mCore* core) {
 }
 
 /* libmgba's own step returns only after an instruction. If the processor waits for
- * an interrupt that never comes, it never returns. */
+ * an interrupt that never comes, libmgba's step never returns. */
 void fw_step(struct fw_core* self) {
 	struct mCore* core = self->core;
 	uint32_t frame = core->frameCounter(core);

@@ -32,7 +32,7 @@ pub enum LinkError {
         address: String,
     },
     /// Too many requests are open.
-    #[error("{0} requests wait for the emulator already")]
+    #[error("{0} requests are already waiting for the emulator")]
     Busy(usize),
     /// The connection broke after a request that changes something was sent, and the script no longer remembers the
     /// session: it was loaded again, or many other sessions have begun since.

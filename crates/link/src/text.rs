@@ -81,7 +81,7 @@ enum Waiting {
     Work(Work),
     /// To check that the script still answers: a heartbeat.
     Heartbeat,
-    /// For a batch that has missed its deadline since. The reply will be dropped.
+    /// For a batch that has missed its deadline in the meantime. The reply will be dropped.
     Expired,
 }
 

@@ -78,7 +78,7 @@ impl fmt::Display for Payload {
 /// The error for a text that is not a payload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a payload; use uuid, a number of bytes from 1 to {LARGEST}, or two such numbers as 1..5000"
+    "{0:?} is not a payload; use uuid, a number of bytes from 1 to {LARGEST}, or a range of such numbers, as in 1..5000"
 )]
 pub struct PayloadError(String);
 

@@ -75,7 +75,7 @@ pub struct Row {
     /// From the actual send to the first byte of the reply.
     #[serde(default)]
     pub first_byte: Summary,
-    /// Bytes sent and received, where the target reports them: heads and bodies, without TLS.
+    /// Bytes sent and received, where the target reports them: heads and bodies, without TLS; with HTTP/2, only bodies.
     #[serde(default)]
     pub bytes: Option<Bytes>,
     /// How late the tester itself began requests for which a connection was free.

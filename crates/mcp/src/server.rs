@@ -141,7 +141,7 @@ impl Server {
 
 fn too_many_listeners() -> ErrorData {
     let most = subscriptions::MAX_LISTENERS;
-    let why = format!("{most} clients have subscriptions already; end those of one client first");
+    let why = format!("{most} sessions or streams have subscriptions already; end one of them first");
     ErrorData::invalid_request(why, None)
 }
 
@@ -384,7 +384,7 @@ mod tests {
         }
         // The second client listens before the first one.
         let refused = second.permit_to_listen().unwrap_err();
-        assert!(refused.message.contains("clients have subscriptions already"), "{refused}");
+        assert!(refused.message.contains("have subscriptions already"), "{refused}");
         let permit = first.permit_to_listen().unwrap();
         drop(permit);
         let third = server();

@@ -13,7 +13,7 @@ pub enum TransformError {
     #[error("scale is {0}; use 0.25, 0.5, 1, 2, 3 or 4")]
     Scale(f64),
     /// The part to cut out has no pixels.
-    #[error("crop is {0} by {1} pixels; use [x, y, width, height]")]
+    #[error("crop is {0} by {1} pixels; use a width and a height of at least 1")]
     Empty(u32, u32),
     /// The part to cut out is not inside the picture.
     #[error("crop is {crop:?}; it must lie in the picture of {width} by {height} pixels")]

@@ -37,7 +37,7 @@ pub enum Frame {
     /// To the endpoint: the sender no longer waits for this request. If the endpoint has not performed it yet, it must
     /// not perform it.
     Cancel(u32),
-    /// To the endpoint: asks for a pong, which the endpoint sends at the game's next frame.
+    /// To the endpoint: asks for a pong, which the endpoint sends when it next serves the connection.
     Ping(u32),
     /// From the endpoint: the answer to a ping.
     Pong {

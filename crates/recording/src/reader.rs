@@ -172,9 +172,9 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// The largest number of places that [`last`](Self::last) returns. The entry for the end overwrites what follows
-    /// its place, and the entries between this many places have more bytes than it. So even if the disk is full, it
-    /// fits after one of the places.
+    /// The largest number of places that [`last`](Self::last) returns. The entry for the end is written at one of them,
+    /// over the entries after it. This many entries have more bytes than the entry for the end. So it fits at one of
+    /// the places even if the disk is full.
     const MANY: usize = 256;
 
     /// The last places of a file, in the order of their offsets.

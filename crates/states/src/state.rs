@@ -189,7 +189,8 @@ impl<'a> State<'a> {
 
     /// The console's clock, if the state contains a clock that advances with the frames.
     pub fn clock(&self) -> Option<Clock> {
-        /// The length of a frame in milliseconds, as a fraction: 280,896 cycles at 16,777,216 Hz on both consoles.
+        /// The length of a frame in milliseconds, as a fraction: 280,896 cycles at 16,777,216 Hz on the GBA, and
+        /// the same time on the Game Boy.
         const FRAME: (i64, i64) = (280_896_000, 16_777_216);
         let clock =
             self.clock.as_deref().filter(|clock| clock.len() >= CLOCK_SIZE && word(clock, 0) == OF_FRAMES)?;
@@ -276,7 +277,8 @@ impl Console {
     }
 }
 
-/// Finds the console by the magic number at the beginning of a state. The number's low 16 bits are a version.
+/// Finds the console by the magic number at the beginning of a state. mGBA adds a small version to this number, so the
+/// low 16 bits are ignored.
 fn console_of(core: &[u8]) -> Result<Console, StateError> {
     if core.len() < 4 {
         return Err(format("it is cut short"));

@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_of_a_file_is_detected_from_its_contents() {
+    fn the_format_of_a_file_is_detected_from_its_extension_or_contents() {
         let folder = tempfile::tempdir().unwrap();
         let load = |name: &str, text: &str| {
             let path = folder.path().join(name);

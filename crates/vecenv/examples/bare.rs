@@ -3,8 +3,8 @@
 //!
 //!     bare ROM CORES THREADS FRAME_SKIP SECONDS    prints frames per second
 //!
-//! With FRAME_SKIP 4, each core runs four frames, of which the last is drawn, before the next core runs. Sound is
-//! mixed, as libmgba itself does by default. Environments do not mix sound that nobody reads.
+//! With FRAME_SKIP 4, each core runs four frames, of which the last is drawn, before the next core runs. The cores mix
+//! their sound, as libmgba itself does by default. Environments do not mix sound that nobody reads.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

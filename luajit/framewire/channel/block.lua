@@ -4,8 +4,8 @@
 -- As long as a side uses the block, it holds a lock on one byte of the block's file: the creator on byte 0, the side
 -- that attaches on byte 1. The kernel releases the lock when the process ends, for any reason. Byte 2 protects the
 -- name: a process locks it before it creates a block or replaces a *leftover*, the block of a creator that has ended.
--- The creator keeps this lock too. To replace a leftover, a process does not lock its byte 0, so a leftover never looks
--- as if its creator still ran.
+-- The creator keeps this lock too. A process that replaces a leftover does not lock byte 0 of the leftover, so the
+-- leftover never looks as if its creator still ran.
 
 local closed = require "framewire.closed"
 local ffi = require "ffi"

@@ -1,7 +1,7 @@
 --- Linux: the C declarations and constants that the library uses, from the published headers of Linux and glibc for
--- x86, x86-64, ARM and ARM64. tests/declarations.lua compares every constant here, and the sizes and offsets in
--- `M.structs`, with the values that the system's C compiler finds. The names of structures begin with `fw_`, so they
--- cannot clash with a program's own declarations.
+-- x86, x86-64, ARM and ARM64. tests/declarations.lua compares every constant here, and the sizes and offsets of the
+-- structures in `M.structs`, with the values that the system's C compiler finds. The names of structures begin with
+-- `fw_`, so they cannot clash with a program's own declarations.
 
 local ffi = require "ffi"
 local unix = require "framewire.ffi.unix"

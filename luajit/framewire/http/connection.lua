@@ -58,6 +58,13 @@ local function drop_input(self)
   end
 end
 
+local function drop_file(self)
+  if self.file then
+    ffi.C.close(self.file.fd)
+    self.file = nil
+  end
+end
+
 --- Closes the connection at once.
 function Connection:close()
   local fd, server = self.fd, self.server
@@ -70,10 +77,7 @@ function Connection:close()
     server.pool:give(self.unsent)
     self.unsent = nil
   end
-  if self.file then
-    ffi.C.close(self.file.fd)
-    self.file = nil
-  end
+  drop_file(self)
   local late = self.late
   if late then
     self.late = nil
@@ -98,10 +102,7 @@ local function push_file(self)
       return false
     end
   end
-  if file.left == 0 then
-    ffi.C.close(file.fd)
-    self.file = nil
-  end
+  if file.left == 0 then drop_file(self) end
   return true
 end
 
@@ -191,12 +192,16 @@ local function answer(self, head, body)
   if ok then message = "it returned without an answer; call response:text, or response:later first" end
   server.log("the handler failed on " .. head.method .. " " .. head.path .. ": " .. tostring(message))
   if response.streaming or response.late then
-    -- Part of the response has been sent, so only closing the connection can show the failure.
+    -- Part of the response may have been sent, or `later` has passed it to other code. So only closing the connection
+    -- can show the failure.
     self.closing = "abort"
     if response.late then response.late.started, response.late.closed = true, true end
     return
   end
+  -- The 500 replaces the handler's own response, with the file and the upgrade that would have followed it.
   server.out.stop = before
+  drop_file(self)
+  self.closing = nil
   responses.fill(response, self, head, false)
   response:text(500, "the handler failed; the server's log has the reason\n")
 end

@@ -108,8 +108,8 @@ function Watch:add(path, options)
   return true
 end
 
---- Stops watching a path. If it was added with `recursive`, stops watching everything in it. A folder that was added
--- without `recursive` and is in such a path stays watched.
+--- Stops watching a path. If it was added with `recursive`, stops watching everything in it. If the path is a folder
+-- inside of one that was added with `recursive`, it stays watched as part of the outer folder.
 ---@param path string
 function Watch:remove(path)
   local root = root_of(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ray.util.metrics import Counter, Gauge
@@ -76,9 +77,12 @@ class Metrics:
         stats.mismatches += 1
         self._mismatches.inc(1, {"node": stats.node})
 
-    def stopped(self, node: Node) -> None:
-        """Reports the last steps of a node, and sets its speed to 0, because its worker has ended."""
-        if node.id in self._nodes:
+    def stopped(self, node: Node, running: Iterable[Node]) -> None:
+        """Reports the last steps of a node whose worker has ended, and sets its speed to 0.
+
+        Does nothing if other workers run on this node. `running` has the nodes of all other workers.
+        """
+        if node.id in self._nodes and all(other.id != node.id for other in running):
             self._report(node.id)
             self._nodes[node.id].steps_per_second = 0.0
             self._speed.set(0.0, {"node": self._nodes[node.id].node})

@@ -189,7 +189,7 @@ class FleetExplorer:
             ray.wait(ending, num_returns=len(ending), timeout=_END_SECONDS)
         for worker in self._workers:
             _actors.end(worker.actor)
-            self._metrics.stopped(worker.place.node)
+            self._metrics.stopped(worker.place.node, [])
         self._workers = []
 
     def rescale(self, workers: int | None = None) -> int:
@@ -318,18 +318,15 @@ class FleetExplorer:
                 self._pool.answer(worker.place.node, reference)
 
     def _replace(self, worker: _Worker, cause: Exception) -> None:
-        """Replaces a lost actor. If no node has free cores, the other actors continue without it."""
+        """Replaces a lost actor. If no node has free cores or no new actor starts, the others continue without it."""
         _actors.check_import(worker.place.node, cause)
         self._workers.remove(worker)
         _actors.end(worker.actor)
-        self._metrics.stopped(worker.place.node)
+        self._metrics.stopped(worker.place.node, [other.place.node for other in self._workers])
         for attempt in range(1, _actors.ATTEMPTS + 1):
             used = [other.place for other in self._workers]
             place = _nodes.replacement(_nodes.usable(self._pool.resources), used, worker.place.cores)
-            if self._workers and (place is None or place.is_guest):
-                _log.warning("the worker on node %s is lost (%s)", worker.place.node, _actors.first_line(cause))
-                return
-            if place is None:
+            if place is None or (place.is_guest and self._workers):
                 break
             other = _Worker(place, self._pool.make(place))
             try:
@@ -348,6 +345,7 @@ class FleetExplorer:
                 f"the last worker, on node {worker.place.node}, was lost, and no other one starts: "
                 f"{_actors.first_line(cause)}"
             )
+        _log.warning("the worker on node %s is lost (%s)", worker.place.node, _actors.first_line(cause))
 
 
 class _OneNode:

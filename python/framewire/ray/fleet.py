@@ -357,7 +357,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 self._take_saved(group)
 
     def stats(self) -> list[NodeStats]:
-        """Steps, steps per second and restarts of each node. Ray's metrics have the same figures."""
+        """Steps, steps per second, restarts and mismatches of each node. Ray's metrics have the same figures."""
         return self._metrics.stats()
 
     def progress(self, steps: int, file: TextIO | None = None) -> Iterator[int]:
@@ -527,7 +527,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             group.link = None
         _actors.end(group.actor)
         if ray.is_initialized():
-            self._metrics.stopped(group.place.node)
+            running = [other.place.node for other in self._groups if other.link is not None]
+            self._metrics.stopped(group.place.node, running)
 
     def _replace(self, group: _Group, cause: Exception) -> None:
         """Continues the environments of a lost worker on another one, after the last step that was received."""

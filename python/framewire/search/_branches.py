@@ -64,7 +64,7 @@ class Rollout:
         reached: Whether it reached the goal.
         over: Whether the episode ended without reaching the goal.
         found: States in new cells, or better states in known cells, in the order of their steps.
-        state: The state at its end, if the job asked for it and the episode has not ended.
+        state: The state at its end, if the job asked for it and `over` is false.
         hash: The SHA-256 of the console's state at its end, without the sound unit, in hexadecimal digits.
     """
 

@@ -1,6 +1,6 @@
 /** Tests for bugs of the page that were fixed. Each test is named for the behaviour that the bug broke. */
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Console } from "../support/console.ts";
@@ -9,6 +9,13 @@ import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
+
+/** Writes a copy of the demo game with another title. */
+function writeOtherGame(path: string): void {
+  const rom = readFileSync(repository("rom/framewire-demo.gba"));
+  rom.write("OTHER", 0xa0, "latin1");
+  writeFileSync(path, rom);
+}
 
 test("one wrong watch does not stop the others", async ({ console: page, server }) => {
   await page.page.evaluate(
@@ -436,4 +443,185 @@ test("a sequence that is longer than the page's time limit for requests is playe
   await panel.getByRole("button", { name: "Play" }).click();
   await expect(panel.getByText(/Played from frame \d+ to \d+/)).toBeVisible();
   await expect(page.page.locator(".toast.bad")).toHaveCount(0);
+});
+
+test("watches continue after another game is loaded", async ({ page, server }, info) => {
+  const expression = `u32[${SCRATCH}]`;
+  await page.addInitScript(
+    (text) => localStorage.setItem("framewire.watches", JSON.stringify([text])),
+    expression,
+  );
+  const opened = new Console(page, server);
+  await opened.open();
+  const panel = await opened.tab("Watches");
+  const value = panel.getByRole("listitem").filter({ hasText: expression }).locator(".value");
+  await server.batch({ op: "write32", address: SCRATCH, value: 5 });
+  await expect(value).toHaveText("5");
+  const path = info.outputPath("other.gba");
+  writeOtherGame(path);
+  expect(await server.batch({ op: "load_rom", path })).toEqual([true]);
+  await expect(page).toHaveTitle(/OTHER/);
+  // The game clears its memory when it starts, so the value is written again until the page shows it.
+  const afterWrite = async (): Promise<string> => {
+    await server.batch({ op: "write32", address: SCRATCH, value: 6 });
+    return value.innerText();
+  };
+  await expect.poll(afterWrite).toBe("6");
+});
+
+test("watches that fail without an emulator begin later, and their error disappears", async ({
+  page,
+  server,
+}) => {
+  const expression = `u32[${SCRATCH}]`;
+  await page.addInitScript(
+    (text) => localStorage.setItem("framewire.watches", JSON.stringify([text])),
+    expression,
+  );
+  let refusing = true;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { id, method, params } = JSON.parse(String(message));
+      if (!refusing || method !== "subscribe" || !params.watch) {
+        onward.send(message);
+        return;
+      }
+      const data = { detail: "no mGBA is connected", status: 503 };
+      const error = { code: -32_000, message: "Service Unavailable", data };
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    });
+  });
+  const opened = new Console(page, server);
+  await opened.open();
+  const panel = await opened.tab("Watches");
+  await expect(panel.locator(".problem")).toHaveText("No mGBA is connected");
+  await server.batch({ op: "write32", address: SCRATCH, value: 9 });
+  refusing = false;
+  const row = panel.getByRole("listitem").filter({ hasText: expression });
+  await expect(row.locator(".value")).toHaveText("9");
+  await expect(panel.locator(".problem")).toHaveText("");
+});
+
+test("a link to a Game Boy's bus address opens this address", async ({ page, serve }, info) => {
+  const path = info.outputPath("linked.gb");
+  const nothing = new Uint8Array(160);
+  writeFileSync(
+    path,
+    gameBoyRom({ colour: false, vram: nothing, oam: nothing, palettes: nothing, registers: [] }),
+  );
+  const opened = new Console(page, await serve(["--speed", "1", path]));
+  await opened.open("/#tool=memory&address=0000c100");
+  const panel = page.getByRole("tabpanel", { name: "Memory" });
+  // The address has four digits once the page knows that this is a Game Boy.
+  await expect(panel.getByRole("rowheader").first()).toHaveText("c100");
+  await expect(page).toHaveURL(/address=0000c100$/);
+});
+
+test("the selection stays inside a memory domain", async ({ page, console: opened }) => {
+  const panel = await opened.tab("Memory");
+  await panel.getByLabel("Memory domain").selectOption("iwram");
+  const address = panel.getByLabel("Address or symbol");
+  await address.fill("7ff0");
+  await address.press("Enter");
+  const last = panel.getByRole("gridcell").last();
+  await last.click();
+  await page.keyboard.press("ArrowDown");
+  await expect(last).toBeFocused();
+  await expect(last).toHaveAttribute("aria-selected", "true");
+  await panel.getByRole("button", { name: "Page down" }).click();
+  await expect(last).toHaveAttribute("aria-selected", "true");
+  await expect(panel.locator(".inspector h2")).toContainText("7fff");
+});
+
+test("the symbols are loaded again after a failure, and after another game is loaded", async ({
+  page,
+  server,
+}, info) => {
+  let name: string | undefined;
+  let failures = 0;
+  await page.route(/\/v1\/symbols/, async (route) => {
+    if (name === undefined) {
+      failures += 1;
+      await route.abort();
+      return;
+    }
+    const symbols = [{ name, address: 0x0200_0000, type: "u8", count: 1 }];
+    await route.fulfill({ json: { symbols, more: false, variables: [] } });
+  });
+  const opened = new Console(page, server);
+  await opened.open();
+  const panel = await opened.tab("Memory");
+  const cell = panel.getByRole("gridcell").first();
+  await expect(panel.getByRole("rowheader").first()).toHaveText("02000000");
+  await expect.poll(() => failures).toBeGreaterThan(1);
+  name = "first";
+  await expect(cell).toHaveAttribute("title", "first");
+  name = "second";
+  const path = info.outputPath("other.gba");
+  writeOtherGame(path);
+  expect(await server.batch({ op: "load_rom", path })).toEqual([true]);
+  await expect(cell).toHaveAttribute("title", "second");
+});
+
+test("a replay is followed and cancelled after another emulator is selected", async ({
+  page,
+  serve,
+}, info) => {
+  const args = ["one", "two"].flatMap((name) => {
+    const rom = info.outputPath(`${name}.gba`);
+    copyFileSync(repository("rom/framewire-demo.gba"), rom);
+    return ["--rom", `${name}=${rom}`];
+  });
+  const server = await serve(args);
+  const opened = new Console(page, server);
+  await opened.open();
+  const panel = await opened.tab("Recordings");
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  await expect(panel.getByText("Recording recording-1")).toBeVisible();
+  // The replay takes longer than the test.
+  await server.json("/v1/pause?emulator=one", {});
+  for (let part = 0; part < 3; part += 1)
+    await server.json("/v1/batch?emulator=one", { ops: [{ op: "advance", frames: 600 }] });
+  await server.json("/v1/resume?emulator=one", {});
+  await panel.getByRole("button", { name: "Stop" }).click();
+  await panel.getByRole("button", { name: "Replay recording-1" }).click();
+  const badge = page.locator(".badge").first();
+  await expect(badge).toContainText("Replaying");
+  await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+  await expect(badge).toContainText("Running");
+  const progress = panel.locator(".replay span").first();
+  for (let change = 0; change < 2; change += 1) {
+    const before = await progress.innerText();
+    await expect(progress).not.toHaveText(before);
+  }
+  await panel.getByRole("button", { name: "Cancel" }).click();
+  await expect(panel.locator(".replay .outcome")).toContainText("was cancelled");
+  await expect(page.locator(".toast.bad")).toHaveCount(0);
+});
+
+test("disabled controls say that the page is still connecting, or that a token is needed", async ({
+  page,
+  server,
+}) => {
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route(/\/v1\/emulators/, async (route) => {
+    await answered;
+    await route.fulfill({ status: 401, json: { title: "a token is needed", status: 401 } });
+  });
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    socket.onMessage(async (message) => {
+      await answered;
+      const error = { code: -32_000, message: "a token is needed", data: { status: 401 } };
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(String(message)).id, error }));
+    });
+  });
+  await page.goto(server.url);
+  const pause = page.getByRole("button", { name: "Pause", exact: true });
+  await expect(pause).toHaveAttribute("title", /still connecting/);
+  answer();
+  await expect(pause).toHaveAttribute("title", /requires a token/);
 });

@@ -17,7 +17,7 @@ fn script(seed: u32, folder: &Path) -> String {
            frame = frame + 1
            if frame % 5 == 0 then
              state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-             emu:setKeys((state >> 16) & 0x3F7) -- all but Start, which pauses the game
+             emu:setKeys((state >> 16) & 0x3F7) -- all but Start, which begins a new game after the last ball
            end
            if frame == 1000 then
              emu:screenshot({picture:?})

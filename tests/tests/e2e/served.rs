@@ -140,8 +140,8 @@ impl Served {
     }
 }
 
-/// The bytes of a body; null means no body. The server may close the connection after the reply if a route does not
-/// read its body.
+/// The bytes of a body; null means no body. Requests to routes that read no body have none: if a
+/// route does not read the body, the server may close the connection after the reply.
 pub fn bytes_of(body: &Value) -> Vec<u8> {
     if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }

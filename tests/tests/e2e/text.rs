@@ -30,8 +30,8 @@ fn a_message_split_in_any_way(mgba: &StockMgba) {
     for cut in 1..message.len() {
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(&message[..cut]).unwrap();
-        // After this reply, the script has read the first part, or reads it the next time that it serves its
-        // connections.
+        // After the first of these two replies, the script has read the first part, or reads it the next time that it
+        // serves its connections.
         for _ in 0..2 {
             assert_eq!(other.ask("core.platform").unwrap(), "0");
         }

@@ -64,7 +64,7 @@ struct Saved {
     breaks: u64,
 }
 
-/// A `rewind` of a batch that was replaced with other operations: its index in the batch, and where it goes back to.
+/// A `rewind` that was replaced with other operations: its index in its batch, and where it goes back to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PreparedRewind {
     pub index: usize,

@@ -35,7 +35,7 @@ pub(super) struct Worker {
     frame_rate: FrameRate,
     /// When the report was last updated.
     reported: Instant,
-    /// The value of the machine's `games` when the report's game was last updated.
+    /// The value of the machine's `load_attempts` when the report's game was last updated.
     identified: u32,
 }
 

@@ -72,7 +72,7 @@ fn regular_events_keys_and_hashes_are_reported_as_requested() {
     nothing_more(&mut watch);
 }
 
-/// Computing hashes takes about as long as a frame, so events between the regular ones have no hashes.
+/// Computing hashes takes about as long as emulating a frame, so events between the regular ones have no hashes.
 #[test]
 fn keys_are_reported_every_30_frames_and_hashes_only_in_regular_events() {
     let emulator = start(Speed::Times(1.0), true);

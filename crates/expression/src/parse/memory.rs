@@ -4,7 +4,7 @@ use super::operators::binary;
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
-use crate::{Format, MAX_PLACES, MAX_RANGE, ParseError, Place, Range, Subject, Symbol, Type};
+use crate::{Format, MAX_PLACES, MAX_RANGE, ParseError, Range, Subject, Symbol, Type};
 
 /// One more than the last address.
 const END: u64 = 1 << 32;
@@ -259,7 +259,7 @@ impl Parser<'_> {
         let address = i64::from(symbol.address);
         match (self.purpose, index, symbol.kind) {
             (Purpose::Value, None, Some(kind)) if symbol.count == 1 => {
-                self.place(Place { domain: None, address: symbol.address, kind }, column)
+                self.number_at(kind, None, Node::Constant(address), column)
             }
             (Purpose::Value, None, Some(kind)) => {
                 let (kind, last) = (kind.name(), symbol.count.saturating_sub(1));
@@ -290,13 +290,11 @@ impl Parser<'_> {
                         format!("`{name}` has the indices 0 to {last}, not {index}"),
                     ));
                 }
-                let address = address + index * i64::from(kind.size());
-                match (self.purpose, u32::try_from(address)) {
-                    (Purpose::Value, Ok(address)) => {
-                        self.place(Place { domain: None, address, kind }, column)
-                    }
-                    _ => Ok(Node::Constant(address)),
+                let element = Node::Constant(address + index * i64::from(kind.size()));
+                if self.purpose == Purpose::Value {
+                    return self.number_at(kind, None, element, column);
                 }
+                Ok(element)
             }
         }
     }
@@ -314,7 +312,8 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 
 /// The value of a node that uses neither memory nor the frame counter.
 pub(super) fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
-    let problem = || ParseError::new(column, "this has no value: it divides by zero or is too large");
+    let problem =
+        || ParseError::new(column, "this has no value: it divides by zero, shifts too far or is too large");
     node.value(0, &[]).ok_or_else(problem)
 }
 

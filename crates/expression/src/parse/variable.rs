@@ -50,21 +50,25 @@ impl Parser<'_> {
         for (count, size) in &variable.dimensions {
             let opened = self.column();
             self.advance();
+            let index_column = self.column();
             let index = self.index(*count)?;
             self.expect("]", opened)?;
             if matches!(self.peek(), Token::Word(member) if member.starts_with('.')) {
                 self.advance();
             }
-            address = match (address, index) {
-                (Node::Constant(address), Node::Constant(index)) => {
-                    constant(address + index * i64::from(*size))
+            let too_large = || {
+                let message = "the address of this element is too large; use a smaller index";
+                ParseError::new(index_column, message)
+            };
+            let offset = match index {
+                Node::Constant(index) => constant(index.checked_mul(i64::from(*size)).ok_or_else(too_large)?),
+                index => binary(Binary::Multiply, index, constant(*size)),
+            };
+            address = match (address, offset) {
+                (Node::Constant(address), Node::Constant(offset)) => {
+                    constant(address.checked_add(offset).ok_or_else(too_large)?)
                 }
-                (address, Node::Constant(index)) => {
-                    binary(Binary::Add, address, constant(index * i64::from(*size)))
-                }
-                (address, index) => {
-                    binary(Binary::Add, address, binary(Binary::Multiply, index, constant(*size)))
-                }
+                (address, offset) => binary(Binary::Add, address, offset),
             };
         }
         self.last_name = (first..self.next, variable.kind.map(|kind| (kind, variable.format)));

@@ -316,6 +316,8 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
 fn embedded(args: &RunArgs) -> anyhow::Result<BenchTarget> {
     ensure!(args.strategy.is_none(), "the embedded core has no sockets; leave --strategy out");
     ensure!(!args.nagle, "the embedded core has no sockets; leave --nagle out");
+    ensure!(!args.raw, "--raw is for marker:// targets; leave it out for the embedded core");
+    ensure!(!args.unframed, "--unframed is for marker:// targets; leave it out for the embedded core");
     if let Some(option) = args.http_option() {
         bail!("{option} is for http:// and https:// targets");
     }

@@ -179,7 +179,8 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// How long a caller from this address must wait before its next wrong token. `None` if it does not have to wait.
+    /// How long a caller from this address must wait until it may send another wrong token. `None` if it may send one
+    /// now.
     pub(crate) fn wait(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let expiry = *self.expiries.lock().get(&address)?;
         let left = expiry.saturating_duration_since(now);

@@ -136,9 +136,9 @@ async fn run(socket: TcpListener, app: App, shutdown: BoxFuture<'_, ()>) {
     };
     if timeout(grace, ended).await.is_err() {
         warn!(
-            "{} connections were cut off: their requests took longer than {} s",
-            connections.len(),
-            grace.as_secs()
+            "requests or WebSockets were cut off after {} s; open connections, without WebSockets: {}",
+            grace.as_secs(),
+            connections.len()
         );
     }
     close_storage(&recordings, &replays, grace).await;

@@ -1,5 +1,5 @@
-//! The header `Idempotency-Key`: a caller that got no reply repeats the request with the same key, and the request takes
-//! effect only once (IETF draft-ietf-httpapi-idempotency-key-header).
+//! The header `Idempotency-Key`: a caller that got no reply repeats the request with the same key, and the request
+//! takes effect only once (IETF draft-ietf-httpapi-idempotency-key-header).
 //!
 //! All requests with a key, over HTTP and JSON-RPC, go through [`Idempotency::once`], so routes do not have to handle
 //! keys. A route that changes an emulator also passes the key to the emulator
@@ -100,13 +100,13 @@ impl Idempotency {
         Idempotency { replies: Arc::new(KeyedReplies::new(limits)), bodies, first_emulator }
     }
 
-    /// Answers a request with a key: from memory if the request was performed before, and otherwise with `work`. The work
-    /// continues even if the caller disconnects. `held` counts the memory that the request takes; it is dropped at the end
-    /// of the work.
+    /// Answers a request with a key: from memory if the request was performed before, and otherwise with `work`. The
+    /// work continues even if the caller disconnects. `held` counts the memory that the request takes; it is dropped at
+    /// the end of the work.
     ///
     /// # Errors
-    /// If the key was used for a different request, its reply is no longer kept, there is no room for another key, or the
-    /// body cannot be read.
+    /// If the key was used for a different request, its reply is no longer kept, there is no room for another key, or
+    /// the body cannot be read.
     pub(crate) async fn once<W>(
         &self,
         caller: &Caller,

@@ -80,8 +80,8 @@ impl Operations {
         served.for_caller(Permit::of(caller, self.files.as_ref()))
     }
 
-    /// Performs one operation for `caller` on the first emulator. An operation with a key is performed only once, even if
-    /// the request is repeated. Any address is accepted, as in mGBA.
+    /// Performs one operation for `caller` on the first emulator. An operation with a key is performed only once, even
+    /// if the request is repeated. Any address is accepted, as in mGBA.
     pub(crate) async fn call(
         &self,
         caller: &Caller,

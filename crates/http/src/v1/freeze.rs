@@ -124,6 +124,10 @@ async fn freeze(
     responses((status = 200, description = "The value is not frozen any more.", body = AtFrame)))]
 async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Result<Body<AtFrame>, Problem> {
     let name = name_of(&Json::String(text));
+    if name == ALL {
+        let detail = format!("no value at {name:?} is frozen; DELETE /v1/freeze unfreezes all values");
+        return Err(Problem::not_found(detail));
+    }
     let outcome = selected.perform(selected.keyed(Op::Unfreeze { name: name.clone() })).await?;
     let frame = outcome.frame;
     if outcome.single()? != Value::Bool(true) {

@@ -17,7 +17,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(history)).routes(routes!(picture)).routes(routes!(rewind))
 }
 
-/// The tolerance in comparisons with the times of snapshots and recordings, which are whole seconds.
+/// The tolerance in comparisons with the times of snapshots and recordings, which are whole seconds in older files.
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize, IntoParams)]

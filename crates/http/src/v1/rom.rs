@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path as FilePath, PathBuf};
 
 use axum::body::Body;
-use framewire_protocol::{Op, Value};
+use framewire_emulator::EmulatorError;
+use framewire_protocol::{Op, Outcome, Status, Value};
 use framewire_states::Name;
 
 use super::control::{AtFrame, not_taken};
@@ -66,6 +67,7 @@ async fn upload(
     let (place, shown) = (path.clone(), text.clone());
     let before = blocking(move || keep(&place, &rom, replace)).await?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
+    let is_known = is_known(&outcome);
     let loaded = outcome.map_err(Problem::from).and_then(|outcome| {
         let frame = outcome.frame;
         match outcome.single() {
@@ -81,11 +83,23 @@ async fn upload(
             )),
         }
     });
-    if loaded.is_err() {
+    if loaded.is_err() && is_known {
         // If this fails, the refused file remains.
         let _ = tokio::task::spawn_blocking(move || restore(&path, before)).await;
     }
     loaded
+}
+
+/// Whether it is known if the emulator has loaded the game. It is not known if there was no answer: the emulator may
+/// have loaded the game before its connection broke, or may load it after the deadline.
+fn is_known(outcome: &Result<Outcome, EmulatorError>) -> bool {
+    let error = match outcome {
+        Ok(outcome) => outcome.results.first().and_then(|result| result.as_ref().err()),
+        Err(EmulatorError::Refused(error)) => Some(error),
+        Err(EmulatorError::Busy(_) | EmulatorError::Forbidden(_)) => None,
+        Err(_) => return false,
+    };
+    error.is_none_or(|error| error.status != Status::Lost)
 }
 
 /// Checks the name of a game.

@@ -19,7 +19,7 @@ use super::operations::{in_domain, public, range};
 use super::run::{Conditions, Expressions, RunStep};
 use super::timeline::{Input, KeySet, Press, Step};
 
-/// The schema of an operation of a batch: one of the components for [`operations`]. The field `op` says which one.
+/// The schema of an operation of a batch: exactly one of the schemas in [`operations`]. The field `op` says which one.
 pub(crate) struct BatchOp;
 
 impl PartialSchema for BatchOp {

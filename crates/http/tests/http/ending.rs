@@ -122,7 +122,8 @@ fn requests_that_are_still_arriving_do_not_delay_the_shutdown() {
 
 /// How long the shutdown takes while three requests arrive and one waits for a condition.
 fn stop_with_arriving_requests() -> Duration {
-    // Within twice this time, the server must read what has arrived of a head. Otherwise, the connection is idle.
+    // The server must read the first bytes of the head within twice this time. Otherwise, it treats the connection as
+    // idle and closes it without a reply.
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_millis(400));
     let (mut body, mut head, mut message) = (server.connect(), server.connect(), server.connect());
     body.write_all(b"POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: 30\r\n\r\n{\"un").unwrap();

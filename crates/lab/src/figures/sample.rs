@@ -25,7 +25,7 @@ pub struct Sample {
     pub correct: u64,
     /// How many of the other requests failed, by the kind of failure.
     pub failures: BTreeMap<String, u64>,
-    /// Correct replies, or frames if there are no requests, per second.
+    /// Correct replies per second. Without requests, frames per second.
     pub rate: Option<f64>,
     /// The latencies of correct replies; at a fixed rate, from the intended send time.
     pub latency: Option<Latency>,

@@ -52,6 +52,10 @@ fn read(words: &str) -> Option<Sample> {
     let broken = after("Socket errors:").map_or(0, |rest| {
         rest.iter().filter_map(|word| word.trim_end_matches(',').parse::<u64>().ok()).sum()
     });
+    let correct = requests.saturating_sub(wrong);
+    // The rate that wrk prints also counts replies with a wrong status.
+    let rate: f64 = after("Requests/sec:")?.first()?.parse().ok()?;
+    let correct_share = correct as f64 / requests.max(1) as f64;
     // wrk prints two lines that begin with "Latency". This is the first one, with the mean, the deviation and the
     // maximum.
     let latency = after("Latency").unwrap_or_default().into_iter().map(millis).collect::<Vec<_>>();
@@ -59,9 +63,9 @@ fn read(words: &str) -> Option<Sample> {
     Some(Sample {
         seconds: millis(seconds)? / 1e3,
         requests: requests + broken,
-        correct: requests.saturating_sub(wrong),
+        correct,
         failures: failures.map(|(name, count)| (name.to_owned(), count)).collect(),
-        rate: Some(after("Requests/sec:")?.first()?.parse().ok()?),
+        rate: Some(rate * correct_share),
         latency: Some(Latency {
             mean: (*latency.first()?)?,
             p50: millis(after("50%")?.first()?)?,
@@ -109,6 +113,8 @@ Transfer/sec:      8.14MB
         let sample = read(&words).unwrap();
         assert_eq!((sample.requests, sample.correct), (146_116, 146_100));
         assert_eq!(sample.failures["status"], 12);
+        let correct_share = sample.rate.unwrap() / 72_976.11;
+        assert!((correct_share - 146_100.0 / 146_112.0).abs() < 1e-9, "{correct_share}");
         assert!(read("wrk: unable to connect").is_none());
     }
 }

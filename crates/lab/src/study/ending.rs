@@ -136,7 +136,8 @@ fn fail_network(window: &StudyWindow, script: Script) -> anyhow::Result<Ending> 
     }
 }
 
-/// Sends requests all the time while the network fails and comes back.
+/// Sends requests while the network fails. After it is back, waits until the script has answered a new client, and then
+/// sends requests again until one is answered.
 fn watch(
     window: &StudyWindow,
     network: &Proxy,

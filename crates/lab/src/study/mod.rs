@@ -60,8 +60,8 @@ const QUICK_LENGTHS: Lengths =
 /// Arguments of `framewire-lab study`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It takes half an hour, or 12 minutes with --quick. Run it on a machine that does nothing else. Ctrl+C stops it; the same command \
-continues from there. It opens mGBA windows on virtual displays of its own, and needs mgba-qt and Xvfb.")]
+It takes half an hour, or 12 minutes with --quick. Run it on a machine that does nothing else. Ctrl+C stops it; the same \
+command without --fresh continues from there. It opens mGBA windows on virtual displays of its own, and needs mgba-qt and Xvfb.")]
 pub struct Args {
     /// Measure each row in two passes of 2 s instead of four passes of 3 s
     #[arg(long)]
@@ -229,7 +229,10 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
                 if stop.stopped() {
                     std::process::exit(STOPPED.into());
                 }
-                eprintln!("stopping; run the same command to continue. A second signal stops at once");
+                eprintln!(
+                    "stopping; to continue, run the same command without --fresh (--rerun begins again). A second \
+                     signal stops at once"
+                );
                 stop.stop();
             }
         });

@@ -143,7 +143,7 @@ fn check_aligned(digits: &str) -> Result<(), String> {
     if number.is_multiple_of(size) {
         return Ok(());
     }
-    Err(format!("the address 0x{address} is not a multiple of {size}, the bytes of the value"))
+    Err(format!("the address 0x{address} is not a multiple of {size}, the size of the value in bytes"))
 }
 
 /// The GameShark code of the Game Boy that writes this value.
@@ -186,6 +186,6 @@ mod tests {
         let error = for_mgba(Platform::Gb, CheatKind::Auto, "01O5A0C0").unwrap_err();
         assert_eq!(error, "the character 'O' in column 3 is not a hexadecimal digit");
         let error = for_mgba(Platform::Gba, CheatKind::Raw, "02000101:1234").unwrap_err();
-        assert_eq!(error, "the address 0x02000101 is not a multiple of 2, the bytes of the value");
+        assert_eq!(error, "the address 0x02000101 is not a multiple of 2, the size of the value in bytes");
     }
 }

@@ -84,13 +84,13 @@ fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
             }
         }
     }
+    // People write names without codes as headings.
+    cheats.retain(|cheat| !cheat.codes.is_empty());
     if cheats.is_empty() {
         let problem =
             "there is no cheat in it; a cheat is a line `# Name` and a line for each of its codes".to_owned();
         return Err(Error::Cheat { place: file.to_owned(), problem });
     }
-    // People write names without codes as headings.
-    cheats.retain(|cheat| !cheat.codes.is_empty());
     Ok(cheats)
 }
 
@@ -111,6 +111,13 @@ mod tests {
             [("Lives", CheatKind::GameSharkRaw, true, 1), ("Score", CheatKind::Auto, false, 2)]
         );
         assert_eq!(cheats[1].codes[0].line, 8);
+    }
+
+    #[test]
+    fn a_file_with_names_but_without_codes_is_refused() {
+        let error = parse("a.cheats", "# Lives\n\n# Score\n").unwrap_err().to_string();
+        assert!(error.contains("there is no cheat in it"), "{error}");
+        assert_eq!(parse("a.cheats", "# Heading\n# Lives\n02000100:63\n").unwrap().len(), 1);
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
             return Err(Problem {
                 at: patch.len() - 4,
                 text: format!(
-                    "the checksum of the patch is {expected:08x} there and {actual:08x} in fact: the file is damaged or cut short"
+                    "the checksum of the patch should be {expected:08x}, but is {actual:08x}: the file is damaged or cut short"
                 ),
             });
         }
@@ -139,9 +139,7 @@ impl<'a> Reader<'a> {
         let end = self.end;
         Problem {
             at: self.at,
-            text: format!(
-                "the patch ends at byte {end}, before what begins there is complete: it is cut short"
-            ),
+            text: format!("the part that begins there is not complete: the patch is cut short at byte {end}"),
         }
     }
 }

@@ -1,6 +1,6 @@
-use framewire_libmgba::{Core, Error, MAX_RANGE, Platform};
+use framewire_libmgba::{Core, Error, Hardware, MAX_RANGE, Options, Platform, SaveType};
 
-use crate::support::{gb, gb_core, gba_core, lua, run};
+use crate::support::{gb, gb_core, gba, gba_core, lua, run};
 
 fn index(core: &Core, name: &str) -> usize {
     core.domain_index(name).unwrap_or_else(|| panic!("no domain {name}: {:?}", core.domains()))
@@ -199,6 +199,30 @@ fn every_bank_of_a_game_boy_color_is_read_and_written_in_its_domain() {
         let edge = bank_size - 2;
         core.domain_write32(domain, edge, 0x4433_2211).unwrap();
         assert_eq!(core.domain_read_range(domain, edge, 4).unwrap(), [0x11, 0x22, 0x33, 0x44], "{name}");
+    }
+}
+
+#[test]
+fn the_bytes_of_a_domain_are_those_of_all_its_banks() {
+    let hardware = Hardware { save_type: SaveType::Flash1m, ..Hardware::default() };
+    let options = Options { hardware, ..Options::default() };
+    let mut flash = Core::from_bytes_with(&gba("FLASH", "BFWE"), &options).unwrap();
+    flash.load_save(&[]).unwrap();
+    flash.reset();
+    // These writes select the second bank of the flash.
+    for (address, value) in [(0x5555, 0xAA), (0x2AAA, 0x55), (0x5555, 0xB0), (0, 1)] {
+        flash.write8(0x0E00_0000 + address, value);
+    }
+    for (mut core, name, bank_size) in [(flash, "sram", 0x10000), (gbc_core(), "vram", 0x2000)] {
+        let domain = index(&core, name);
+        core.domain_write8(domain, 5, 0x11).unwrap();
+        core.domain_write8(domain, bank_size + 5, 0x22).unwrap();
+        if name == "sram" {
+            assert_eq!(core.read8(0x0E00_0005), 0x22, "the second bank is selected");
+        }
+        let size = core.domains()[domain].size as usize;
+        let whole = core.domain_read_range(domain, 0, size).unwrap();
+        assert!(core.domain_bytes(domain) == Some(&whole[..]), "{name}");
     }
 }
 

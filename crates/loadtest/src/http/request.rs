@@ -37,7 +37,7 @@ pub enum RequestError {
     #[error("{0:?} is not a header; write it as 'Name: value'")]
     Header(String),
     /// The path does not begin with `/`, or contains a character that must be escaped.
-    #[error("{0:?} is not a path; write for example /v1/batch, and other characters as %XX")]
+    #[error("{0:?} is not a path; begin it with /, as in /v1/batch, and write special characters as %XX")]
     Path(String),
     /// The weight is not above 0.
     #[error("a weight of {0}; give a number above 0, such as 1 or 0.5")]

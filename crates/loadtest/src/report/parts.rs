@@ -53,7 +53,7 @@ pub(super) fn tables(report: &Report, rows: &[&Row]) -> Vec<Part> {
     if rows.iter().any(|row| row.bytes.is_some() || !row.statuses.is_empty()) {
         parts.push(Part {
             heading: "Replies",
-            remark: "by status, and bytes of heads and bodies",
+            remark: "by status, and bytes of heads and bodies; with HTTP/2, of bodies only",
             table: replies(rows),
         });
     }

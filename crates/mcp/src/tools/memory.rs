@@ -275,28 +275,49 @@ struct SymbolArguments {
 pub(super) async fn symbols(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let SymbolArguments { contains } = arguments(given)?;
     let found = session.call("symbols", json!({"contains": contains})).await?;
-    let all = found["symbols"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let described = |symbol: &Json| {
-        let mut text = symbol["name"].as_str().unwrap_or_default().to_owned();
-        if let Some(kind) = symbol["type"].as_str() {
-            text += &format!(" {kind}");
-        }
-        if let Some(count @ 2..) = symbol["count"].as_u64() {
-            text += &format!("[{count}]");
-        }
-        text += &format!(" {:#010x}", symbol["address"].as_u64().unwrap_or_default());
-        if let Some(doc) = symbol["doc"].as_str() {
-            text += &format!(" {doc}");
-        }
-        Json::from(text)
-    };
-    let listed: Json = all.iter().take(MAX_LISTED).map(described).collect();
+    let list = |field: &str| found[field].as_array().map(Vec::as_slice).unwrap_or_default();
+    // Structures and pointers come first: there are few of them, and people have described them in memory maps.
+    let all: Vec<&Json> = list("variables").iter().chain(list("symbols")).collect();
+    let left_out = all.len().saturating_sub(MAX_LISTED);
+    let listed: Json = all.into_iter().take(MAX_LISTED).map(described).collect();
     let mut json = json!({"symbols": listed});
-    if all.len() > MAX_LISTED {
-        json["left_out"] = (all.len() - MAX_LISTED).into();
+    // The server does not count the symbols after the last one that it lists.
+    if found["more"] == true {
+        json["left_out"] = format!("more than {left_out}").into();
+    } else if left_out > 0 {
+        json["left_out"] = left_out.into();
+    }
+    if json.get("left_out").is_some() {
         json["hint"] = "use contains".into();
     }
     Ok(json.into())
+}
+
+/// Describes a symbol or a variable in one line, such as `presses u8[10] 0x02000060` or
+/// `party monster[3] u32[scratch] + 4; .hp u16; .level u8`.
+fn described(named: &Json) -> String {
+    let mut text = name_and_type(named);
+    match named["pointer"].as_str() {
+        Some(pointer) => text += &format!(" {pointer}"),
+        None => text += &format!(" {:#010x}", named["address"].as_u64().unwrap_or_default()),
+    }
+    let doc = |of: &Json| of["doc"].as_str().map(|doc| format!(" {doc}")).unwrap_or_default();
+    text += &doc(named);
+    for field in named["fields"].as_array().into_iter().flatten() {
+        text += &format!("; .{}{}", name_and_type(field), doc(field));
+    }
+    text
+}
+
+fn name_and_type(named: &Json) -> String {
+    let mut text = named["name"].as_str().unwrap_or_default().to_owned();
+    if let Some(kind) = named["type"].as_str() {
+        text += &format!(" {kind}");
+    }
+    if let Some(count @ 2..) = named["count"].as_u64() {
+        text += &format!("[{count}]");
+    }
+    text
 }
 
 #[derive(Deserialize)]

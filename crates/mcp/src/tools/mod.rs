@@ -229,8 +229,8 @@ pub(crate) const ALL: [Tool; 16] = [
         name: "script",
         toolset: Toolset::Script,
         effect: Effect::Arbitrary,
-        description: "Run Lua in the emulator, between two frames, with mGBA's globals (emu, C). `return` values come back as JSON, and \
-            what print writes. Globals are kept. It cannot run frames: use act.",
+        description: "Run Lua in the emulator, between two frames, with mGBA's globals (emu, C). Returns the \
+            `return` values and what print writes, as JSON. Globals are kept. It cannot run frames: use act.",
         arguments: scripting::SCRIPT,
         required: &["code"],
         run: run!(scripting::script),
@@ -322,6 +322,27 @@ mod tests {
         let latest = control::latest_snapshots(&session, 3).await.ok().unwrap();
         let names: Vec<&str> = latest.iter().filter_map(|snapshot| snapshot["name"].as_str()).collect();
         assert_eq!(names, ["b", "d", "c"]);
+    }
+
+    #[tokio::test]
+    async fn symbols_lists_structures_and_says_if_there_are_more_names() {
+        let session = session_with(|_, params| {
+            let party = json!({"name": "party", "pointer": "u32[scratch] + 4", "type": "monster", "count": 3, "size": 8,
+                "fields": [{"name": "hp", "offset": 2, "type": "u16", "count": 1, "doc": "What is left."},
+                    {"name": "moves", "offset": 4, "type": "u8", "count": 4}]});
+            let scratch = json!({"name": "scratch", "address": 0x0200_0100, "type": "u8", "count": 256});
+            let (count, more) = if params["contains"] == "a" { (1, false) } else { (60, true) };
+            Some(json!({"symbols": vec![scratch; count], "more": more, "variables": [party]}))
+        });
+        let symbols = async |contains: &str| {
+            let Json::Object(given) = json!({"contains": contains}) else { unreachable!() };
+            memory::symbols(session.clone(), given).await.ok().unwrap().json
+        };
+        let party = "party monster[3] u32[scratch] + 4; .hp u16 What is left.; .moves u8[4]";
+        assert_eq!(symbols("a").await, json!({"symbols": [party, "scratch u8[256] 0x02000100"]}));
+        let all = symbols("").await;
+        assert_eq!((all["symbols"].as_array().unwrap().len(), &all["symbols"][0]), (50, &json!(party)));
+        assert_eq!((&all["left_out"], &all["hint"]), (&json!("more than 11"), &json!("use contains")));
     }
 
     #[tokio::test]

@@ -245,9 +245,16 @@ impl RecordTask {
     /// Records an event of the watch.
     fn take(&mut self, event: &WatchEvent) -> io::Result<Next> {
         let known = self.writer.frames();
-        if event.gap || event.missed > 0 {
+        if event.gap {
             return Ok(Next::Over(format!(
                 "the keys after frame {known} are not known, because the connection broke"
+            )));
+        }
+        if event.missed > 0 {
+            let missed = event.missed;
+            return Ok(Next::Over(format!(
+                "the keys after frame {known} are not known, because this computer was too slow: {missed} of the \
+                 emulator's events were lost"
             )));
         }
         if let Some(discontinuity) = event.discontinuity {

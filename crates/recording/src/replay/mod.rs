@@ -72,7 +72,7 @@ pub struct Report {
     /// Whether the recording contains the console's clock. If it does not, a game that reads the clock may play
     /// differently.
     pub clock_known: bool,
-    /// The hashes of the replay's pictures, one after each [`PlayOptions::every`] frames.
+    /// The hashes of the replay's pictures: one after every group of [`PlayOptions::every`] frames.
     pub hashes: Vec<u32>,
 }
 

@@ -1,7 +1,7 @@
 //! Tests that a recording ends before an event that it cannot contain, and that failed replays return the reason.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use framewire_emulator::{Attached, Embedded, Emulator};
 use framewire_protocol::Op;
@@ -9,7 +9,7 @@ use framewire_recording::replay::{PlayOptions as Play, ReplayError, replay};
 use framewire_recording::{Entry, Recording, Start, Writer};
 use std::sync::Arc;
 
-use crate::support::{Home, core, done, played, recorded, state, wait_for};
+use crate::support::{Home, PATIENCE, core, done, played, recorded, state, wait_for};
 
 async fn begun(core: &Arc<Embedded>) -> Home {
     let home = Home::new();
@@ -67,6 +67,23 @@ async fn only_the_second_reset_ends_a_recording_from_power_on() {
             (frames, format!("the console was reset after frame {frames}"))
         );
     }
+}
+
+/// The test blocks the only thread of the runtime. So the recorder takes no events, and their queue overflows.
+#[tokio::test]
+async fn a_recorder_that_is_too_slow_does_not_report_a_broken_connection() {
+    let (home, core) = (Home::new(), core(true));
+    home.start(&core, "run", Start::State, 1).await;
+    let end = Instant::now() + PATIENCE;
+    let advanced = core.submit(Op::Advance { frames: 1100 }.into(), end);
+    while core.state().frame < 1100 {
+        assert!(Instant::now() < end, "the frames have not run");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    advanced.await.unwrap();
+    let reason = home.recordings.active("core").await.unwrap().ended.unwrap().unwrap().reason;
+    assert!(reason.starts_with("the keys after frame 0 are not known, because this computer"), "{reason}");
+    assert!(reason.ends_with("events were lost"), "{reason}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

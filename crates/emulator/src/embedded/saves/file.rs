@@ -192,7 +192,7 @@ impl SaveFile {
         *disk = Disk { version, bytes, identity, lock: Some(lock), taken: false };
         Ok(copy.map(|copy| {
             let (path, copy) = (self.path.display(), copy.display());
-            format!("another program changed {path} while the game ran; its version is now {copy}, and {path} is what the game saved")
+            format!("another program changed {path} while the game ran; what it wrote is now in {copy}, and {path} has what the game saved")
         }))
     }
 

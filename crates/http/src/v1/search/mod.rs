@@ -290,7 +290,15 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
     };
     let size: i64 = selected.perform_one(Op::DomainSize { domain: domain.clone() }).await?.try_into()?;
     let (address, size) = (address.unwrap_or(0), u32::try_from(size).unwrap_or(u32::MAX));
-    let room = size.saturating_sub(address);
+    if size == 0 {
+        let problem = format!("is {domain:?}, which has no bytes in this game");
+        return Err(Problem::parameter(format!("{at}.domain"), &problem, "a domain with bytes"));
+    }
+    if address >= size {
+        let problem = format!("is {address}, but {domain} has only {size} bytes");
+        return Err(Problem::parameter(name, &problem, format!("0 to {}", size - 1)));
+    }
+    let room = size - address;
     match length.unwrap_or(room) {
         length if (1..=room).contains(&length) => Ok(Area { domain: Some(domain), address, length }),
         length => {

@@ -117,8 +117,8 @@ fn a_snapshot_is_on_its_line_even_if_the_state_of_its_frame_is_kept_later() {
     let server = Server::paused();
     advance(&server, 60);
     assert_eq!(post(&server, "/v1/snapshots", json!({"name": "here"})).status, 201);
-    // The core keeps the state of this frame only when the game continues, and files have times in whole seconds. After
-    // this pause, the state is clearly later than the snapshot.
+    // The core keeps the state of this frame only when the game continues. After this pause, the state is later than
+    // the snapshot by more than one second, the tolerance in the comparison of their times.
     std::thread::sleep(Duration::from_millis(2100));
     advance(&server, 40);
     let line = &ok(&server.get("/v1/timeline"))["lines"][0];

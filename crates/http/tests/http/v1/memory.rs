@@ -49,6 +49,17 @@ fn bytes_are_written_and_read_in_each_format() {
 }
 
 #[test]
+fn an_asterisk_in_the_path_does_not_unfreeze_all_values() {
+    let server = Server::paused();
+    ok(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#));
+    for path in ["/v1/freeze/*", "/v1/freeze/%2A"] {
+        let error = problem(&server.request("DELETE", path, b""), 404);
+        assert!(error["detail"].as_str().unwrap().contains("DELETE /v1/freeze unfreezes all"), "{error}");
+    }
+    assert_eq!(ok(&server.get("/v1/freeze"))["frozen"][0]["address"], "lives");
+}
+
+#[test]
 fn invalid_reads_and_writes_are_refused_and_change_nothing() {
     let server = Server::paused();
     for (query, parameter) in [

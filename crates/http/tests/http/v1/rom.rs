@@ -1,11 +1,13 @@
 //! PUT /v1/rom: clients send a ROM, and the server runs it.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::ok;
 use super::problems::problem;
+use crate::failures::{attached, silent_port};
 use crate::support::{Server, repository};
 
 fn demo() -> Vec<u8> {
@@ -40,6 +42,16 @@ fn a_rom_that_is_sent_runs_and_is_kept() {
     assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "the current game continues");
     ok(&send(&server, "name=other.gba&replace=true", &demo()));
     assert_eq!(title(&server), "FRAMEWIRE");
+}
+
+#[test]
+fn a_rom_is_kept_if_it_is_not_known_whether_it_was_loaded() {
+    let (_listener, address) = silent_port();
+    let server = attached(address, |app| app.deadline = Duration::from_millis(400));
+    for rom in [demo(), other()] {
+        problem(&send(&server, "name=a.gba&replace=true", &rom), 504);
+        assert!(fs::read(server.file("data/uploads/a.gba")).unwrap() == rom);
+    }
 }
 
 #[test]

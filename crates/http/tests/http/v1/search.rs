@@ -1,10 +1,13 @@
 //! /v1/search.
 
+use std::sync::Arc;
+
+use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
 use super::problems::problem;
 use super::{body, sent};
-use crate::support::{Server, field, repository};
+use crate::support::{Server, core, field, game_boy, repository};
 
 fn write16(server: &Server, value: u16) {
     server.post_ok(&format!("/core/write16?address={}&value={value}", field("scratch")), "");
@@ -85,7 +88,9 @@ fn limits_are_checked_and_the_least_recently_used_searches_are_dropped() {
         (area(json!({"address": "nowhere", "length": 1})), "areas[0].address"),
         (area(json!({"domain": "wram", "address": "score"})), "areas[0].address"),
         (area(json!({"domain": "wram", "length": 0x40001})), "areas[0].length"),
-        (area(json!({"domain": "wram", "address": 0x40000})), "areas[0].length"),
+        (area(json!({"domain": "wram", "address": 0x3FFFF, "length": 2})), "areas[0].length"),
+        (area(json!({"domain": "wram", "address": 0x40000})), "areas[0].address"),
+        (area(json!({"domain": "wram", "address": 0x40001, "length": 1})), "areas[0].address"),
     ] {
         let error = problem(&server.request("POST", "/v1/search", request.to_string().as_bytes()), 400);
         assert_eq!(error["parameter"], parameter, "{error}");
@@ -124,6 +129,22 @@ fn limits_are_checked_and_the_least_recently_used_searches_are_dropped() {
     let begun = server.request("POST", "/v1/search", br#"{"type": "u8"}"#);
     let place = begun.header("location").unwrap();
     assert_eq!(body(&server.get(place), 200)["search"]["id"], body(&begun, 201)["id"]);
+}
+
+#[test]
+fn the_error_for_an_offset_past_the_end_of_a_domain_names_what_was_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let emulator = core(Rom::File(game_boy(&folder)), true, Vec::new());
+    let server = Server::over(folder, move |_| Arc::new(emulator), |_| {});
+    for (area, parameter, accepts) in [
+        (json!({"domain": "hram", "address": 127}), "areas[0].address", "0 to 126"),
+        // The cartridge has no RAM.
+        (json!({"domain": "sram"}), "areas[0].domain", "a domain with bytes"),
+    ] {
+        let request = json!({"type": "u8", "areas": [area]}).to_string();
+        let error = problem(&server.request("POST", "/v1/search", request.as_bytes()), 400);
+        assert_eq!((&error["parameter"], &error["accepts"]), (&json!(parameter), &json!(accepts)), "{error}");
+    }
 }
 
 #[test]
