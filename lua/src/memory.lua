@@ -90,9 +90,9 @@ function memory.check_bus(address, length, change)
     refuse(BAD_ARGUMENT, "address is %s, %s; accepted is %s", hex(address), problem, accepted(bus))
   elseif change and not lies_in(bus.writable, address, length) then
     local what = address < 0x4000 and "the BIOS" or "the cartridge's ROM"
-    local problem = length < 2 and format("where %s is, which the bus does not write", what)
-      or format("and %d bytes from there reach %s, which the bus does not write", length, what)
-    refuse(BAD_ARGUMENT, "address is %s, %s; accepted is %s; the domain cart0 takes patches of the ROM", hex(address),
+    local problem = length < 2 and format("where %s is, which cannot be written on the bus", what)
+      or format("and %d bytes from there reach %s, which cannot be written on the bus", length, what)
+    refuse(BAD_ARGUMENT, "address is %s, %s; accepted is %s; the domain cart0 accepts writes to the ROM", hex(address),
       problem, accepted(bus.writable))
   end
 end

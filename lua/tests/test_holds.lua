@@ -25,7 +25,7 @@ test("after a client has cleared a long hold directly, the next hold begins with
   it.holds.let_go(1, 0)
   it.mask = 0
   it.holds.hold(1, 1)
-  eq(it.mask, 0, "not in the same frame, or the game would see one press")
+  eq(it.mask, 0, "not in the same frame, or the game would see a single long press")
   eq(it.step(5), "11100")
 end)
 

@@ -87,30 +87,19 @@ function M.connect(name, options)
   }, Emulator)
 end
 
--- Drops the replies to messages whose calls have timed out.
-local function drop_late(self, count)
-  local receiver = self.receiver
-  for _ = 1, count do
-    local data, message = receiver:await(self.patience)
-    if data == nil then return nil, message end
-    receiver:release()
-    self.owed = self.owed - 1
-  end
-  return true
-end
-
 -- Waits for the reply to the message that was just sent. Results as for a receiver's `await`. Every message gets one
 -- reply, in the order of the messages.
 local function await_reply(self)
-  local late = self.owed
-  self.owed = late + 1
-  if late > 0 then
-    local ok, message = drop_late(self, late)
-    if not ok then return nil, message end
+  local receiver, deadline = self.receiver, time.deadline(self.patience)
+  self.owed = self.owed + 1
+  while true do
+    local data, length = receiver:await(math.max(0, deadline - time.monotonic()))
+    if data == nil then return nil, length end
+    self.owed = self.owed - 1
+    if self.owed == 0 then return data, length end
+    -- The late reply to a message whose call has timed out.
+    receiver:release()
   end
-  local data, length = self.receiver:await(self.patience)
-  if data ~= nil then self.owed = 0 end
-  return data, length
 end
 
 -- Waits for `done`; returns the frame counter.

@@ -195,7 +195,7 @@ end
 ---@return integer? code the code of the closing frame; 1006 if there was none
 ---@return string? reason
 function WebSocket:receive(timeout)
-  if self.stream then return nil, "this WebSocket has callbacks; on_message gets its messages" end
+  if self.on_message then return nil, "this WebSocket has callbacks; on_message gets its messages" end
   local inbox = self.inbox
   local deadline = timeout and time.monotonic() + timeout
   while true do

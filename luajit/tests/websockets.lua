@@ -16,6 +16,8 @@ local websocket = require "framewire.websocket"
 
 -- The results of the task of "GET /late".
 local late = {}
+-- The code that `on_close` of /accept-and-fail got.
+local end_of_failed
 
 local options = {
   log = function() end,
@@ -62,9 +64,14 @@ local options = {
     ["GET /late/state"] = function(_, response) response:text(200, table.concat(late, " ")) end,
     ["GET /no-callback"] = function(request, response) websocket.accept(request, response) end,
     ["GET /accept-and-fail"] = function(request, response)
-      websocket.accept(request, response, { on_message = function() end })
+      local ws = websocket.accept(request, response, {
+        on_message = function() end,
+        on_close = function(_, code) end_of_failed = code end,
+      })
+      end_of_failed = ws and "not called"
       error("as asked")
     end,
+    ["GET /accept-and-fail/end"] = function(_, response) response:text(200, tostring(end_of_failed)) end,
     ["GET /task/callbacks"] = http.task(function(request, response)
       if request:param("wait") then tasks.sleep(0.01) end
       local sent
@@ -439,6 +446,7 @@ check.test("no WebSocket opens if the handler fails after accept", function()
     check.equal(assert(connection:receive()).status, 500)
     check.equal(connection:is_closed(), true)
     connection:close()
+    check.equal(client.ask(port, "GET", "/accept-and-fail/end").body, "1006", "the code that on_close got")
   end)
 end)
 

@@ -33,6 +33,15 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * Whether the server rejected a request as wrong. The same request would be rejected again.
+ * @param {unknown} error
+ * @returns {error is ApiError}
+ */
+export function isRejection(error) {
+  return error instanceof ApiError && error.status >= 400 && error.status < 500;
+}
+
 /** Thrown when an action was copied as a command instead of being sent. */
 export class Copied extends Error {}
 

@@ -1,5 +1,6 @@
 /** The symbols, which are names for addresses, from the server's symbol files. */
 
+import { isRejection } from "./api.js";
 import { Store } from "./store.js";
 
 /**
@@ -22,7 +23,7 @@ export class Symbols {
   #api;
   /** How many times they were requested. It shows whether an answer belongs to the newest request. */
   #loads = 0;
-  /** Whether the newest request failed. */
+  /** Whether the newest request failed, and may succeed later. */
   #failed = false;
 
   /**
@@ -100,8 +101,8 @@ export class Symbols {
         if (load !== this.#loads) return;
         all.push(...page.symbols);
       } while (page.more);
-    } catch {
-      failed = true;
+    } catch (error) {
+      failed = !isRejection(error);
       all = [];
     }
     if (load !== this.#loads) return;

@@ -1,6 +1,6 @@
 /** Receives the values of watched expressions when they change. */
 
-import { ApiError } from "./api.js";
+import { isRejection } from "./api.js";
 import { Subscription } from "./subscription.js";
 
 /**
@@ -131,13 +131,4 @@ export class WatchSubscription {
     );
     this.#subscriber.values({ ...data.values, ...Object.fromEntries(changed) }, data.frame ?? 0);
   }
-}
-
-/**
- * Whether the server rejected a request as wrong. The same request would be rejected again.
- * @param {unknown} error
- * @returns {error is ApiError}
- */
-function isRejection(error) {
-  return error instanceof ApiError && error.status >= 400 && error.status < 500;
 }

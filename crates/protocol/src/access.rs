@@ -131,10 +131,12 @@ impl<'a> Access<'a> {
         if self.write && !lies_in(bus.writable(), address, length) {
             let what = if u64::from(address) < GBA_BIOS.1 { "the BIOS" } else { "the cartridge's ROM" };
             let problem = match length {
-                0 | 1 => format!("where {what} is, which the bus does not write"),
-                _ => format!("and {length} bytes from there reach {what}, which the bus does not write"),
+                0 | 1 => format!("where {what} is, which cannot be written on the bus"),
+                _ => {
+                    format!("and {length} bytes from there reach {what}, which cannot be written on the bus")
+                }
             };
-            let accepts = format!("{}; the domain cart0 takes patches of the ROM", accepted(bus.writable()));
+            let accepts = format!("{}; the domain cart0 accepts writes to the ROM", accepted(bus.writable()));
             return Err(self.refused(&problem, &accepts));
         }
         Ok(())

@@ -175,7 +175,7 @@ pub(crate) fn replay(
     machine.settle_clock();
     machine.core.load_state(recording.state(), flags::ALL).map_err(ReplayError::State)?;
     let mut report = Replayed { frames: recording.frames(), ..Replayed::default() };
-    // The last two frames with equal hashes. A frame can have several hashes.
+    // The last two frames in which a hash was as recorded, the earlier one first. A frame can have several hashes.
     let (mut before, mut agreed) = (0, 0);
     let mut entries = recording.entries().iter().peekable();
     while let Some(entry) = entries.next() {

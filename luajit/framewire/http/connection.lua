@@ -202,6 +202,7 @@ local function answer(self, head, body)
   server.out.stop = before
   drop_file(self)
   self.closing = nil
+  if response.upgraded then response.upgraded:close() end
   responses.fill(response, self, head, false)
   response:text(500, "the handler failed; the server's log has the reason\n")
 end

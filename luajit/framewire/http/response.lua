@@ -322,6 +322,7 @@ function M.fill(response, connection, head, keep_alive)
   response.started = false
   response.done = false
   response.streaming = false
+  response.upgraded = nil
 end
 
 return M

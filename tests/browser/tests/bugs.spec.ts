@@ -581,7 +581,7 @@ test("a replay is followed and cancelled after another emulator is selected", as
   await expect(panel.getByText("Recording recording-1")).toBeVisible();
   // The replay takes longer than the test.
   await server.json("/v1/pause?emulator=one", {});
-  for (let part = 0; part < 3; part += 1)
+  for (let part = 0; part < 6; part += 1)
     await server.json("/v1/batch?emulator=one", { ops: [{ op: "advance", frames: 600 }] });
   await server.json("/v1/resume?emulator=one", {});
   await panel.getByRole("button", { name: "Stop" }).click();

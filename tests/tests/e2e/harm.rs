@@ -40,7 +40,7 @@ fn current_frame(client: &mut FrameClient) -> i64 {
 const USUAL_ROUNDS: u32 = 20;
 
 /// A client requests a lot of data and reads a little of it. Then it closes its sending side, and resets the connection
-/// while replies are being sent. If the script wrote to the socket after both, SIGPIPE would end mGBA.
+/// while replies are being sent. If the script wrote to the socket after that, SIGPIPE would end mGBA.
 /// `FRAMEWIRE_VANISHING` sets how many clients of each kind do this; the default takes a few seconds.
 #[test]
 fn clients_that_vanish_in_a_reply_leave_mgba_running() {

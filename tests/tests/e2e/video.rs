@@ -105,7 +105,7 @@ impl Got {
 fn processor(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("its name").split_whitespace().collect();
-    // The fields for user and system time, counted from the end of the process's name, are in hundredths of a second.
+    // Fields 11 and 12 after the process's name (counted from 0) are user and system time, in hundredths of a second.
     let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
     Duration::from_millis(ticks * 10)
 }

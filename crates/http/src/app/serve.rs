@@ -136,7 +136,7 @@ async fn run(socket: TcpListener, app: App, shutdown: BoxFuture<'_, ()>) {
     };
     if timeout(grace, ended).await.is_err() {
         warn!(
-            "requests or WebSockets were cut off after {} s; open connections, without WebSockets: {}",
+            "requests or WebSockets were cut off after {} s; open connections, not counting WebSockets: {}",
             grace.as_secs(),
             connections.len()
         );

@@ -92,7 +92,7 @@ fn matches_pattern(path: &str, pattern: &str) -> bool {
     fits && parts.next().is_none()
 }
 
-/// Refuses parameters that a route under `/v1` does not have; `emulator` is accepted on all of them.
+/// Refuses parameters that a route under `/v1` does not have. All of these routes accept `emulator`.
 pub(crate) async fn check_query(
     catalog: Arc<Catalog>,
     path: MatchedPath,

@@ -67,7 +67,7 @@ async fn upload(
     let (place, shown) = (path.clone(), text.clone());
     let before = blocking(move || keep(&place, &rom, replace)).await?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
-    let is_known = is_known(&outcome);
+    let is_known = is_outcome_known(&outcome);
     let loaded = outcome.map_err(Problem::from).and_then(|outcome| {
         let frame = outcome.frame;
         match outcome.single() {
@@ -90,9 +90,9 @@ async fn upload(
     loaded
 }
 
-/// Whether it is known if the emulator has loaded the game. It is not known if there was no answer: the emulator may
-/// have loaded the game before its connection broke, or may load it after the deadline.
-fn is_known(outcome: &Result<Outcome, EmulatorError>) -> bool {
+/// Whether the server knows if the emulator has loaded the game. Without an answer, it does not: the emulator may have
+/// loaded the game before its connection broke, or may load it after the deadline.
+fn is_outcome_known(outcome: &Result<Outcome, EmulatorError>) -> bool {
     let error = match outcome {
         Ok(outcome) => outcome.results.first().and_then(|result| result.as_ref().err()),
         Err(EmulatorError::Refused(error)) => Some(error),

@@ -22,7 +22,7 @@ const FURTHER: usize = 5;
 pub struct StudyWindow {
     /// The emulator and its script.
     pub setup: Setup,
-    /// The server of its frame number.
+    /// The HTTP server that serves the window's frame number.
     pub counter: Counter,
     idle: IdleConnection,
 }

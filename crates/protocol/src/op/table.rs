@@ -402,8 +402,8 @@ ops! {
         flags: u8 where 0..=31,
     }
 
-    /// Loads a ROM from a file on the emulator's machine, without a reset. But an attached mGBA resets if the ROM is
-    /// another game. A file that is not a ROM of this console changes nothing.
+    /// Loads a ROM from a file on the emulator's machine, without a reset; an attached mGBA resets if the ROM is another
+    /// game. A file that is not a ROM of this console changes nothing.
     0x70 LoadFile "load_file" Change -> Bool = "core.loadFile" {
         /// The file.
         path: String,

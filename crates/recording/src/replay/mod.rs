@@ -33,7 +33,7 @@ pub struct PlayOptions {
     pub every: Option<u32>,
     /// The speed as a multiple of the console's own speed; `None` is unlimited.
     pub speed: Option<f64>,
-    /// Whether to restore the emulator's state after the last frame.
+    /// Whether to restore, after the last frame, the state that the emulator had before the replay.
     pub restore: bool,
     /// Whether to continue after a difference.
     pub through: bool,
@@ -44,8 +44,8 @@ pub struct PlayOptions {
 /// The time source of the console's clock in a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplayClock {
-    /// The clock advances with the frames. It starts at the time in the recording's state, or at the time when that
-    /// state was made.
+    /// The clock advances with the frames. It starts at the time in the recording's state. If this state does not
+    /// contain such a time, the clock starts at the time when the state was made.
     #[default]
     Recorded,
     /// The clock uses the emulator's own time source.
@@ -126,7 +126,7 @@ pub enum ReplayError {
     /// The emulator runs another game.
     #[error(
         "the recording is of {recorded} (checksum {recorded_checksum:08x}), but the emulator runs {running} \
-         (checksum {running_checksum:08x}); load that game first"
+         (checksum {running_checksum:08x}); load the recording's game first"
     )]
     OtherGame {
         /// The title of the recording's game.
@@ -170,8 +170,8 @@ pub async fn replay(
 ) -> Result<Report, ReplayError> {
     check_game(emulator, recording).await?;
     let running = emulator.state().run == Run::Running;
-    // If the emulator cannot be paused, such as a stock mGBA, this batch fails at its first operation. Nothing was
-    // changed yet in that case.
+    // On an emulator that cannot be paused, such as a stock mGBA, this batch fails at its first operation. Nothing has
+    // been changed then.
     let mut first = vec![Op::Pause {}, Op::CancelKeys { id: 0 }];
     if options.restore {
         first.push(Op::SaveState { flags: ALL });
