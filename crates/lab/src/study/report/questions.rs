@@ -254,8 +254,8 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
         [evidence.system(&steps[0])?.waiting, evidence.system(&steps[2])?.waiting];
     answer(
         format!(
-            "Not on Linux. With the study's kind of script, runs that started immediately after another run initially had up to {} connections in \
-             TIME_WAIT, and {} requests failed; in the row of version 4 at the same rate, {} failed. With Framewire's script, such \
+            "Not on Linux. With the study's kind of script, runs followed each other without a pause and began with up to {} \
+             connections in TIME_WAIT, and {} requests failed; in the row of version 4 at the same rate, {} failed. With Framewire's script, such \
              runs began with up to {}, and {} failed. The system has some 28,000 ports for such connections.",
             study_waiting[0],
             failed(study),
