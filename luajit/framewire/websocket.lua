@@ -42,9 +42,12 @@ local out = buffer.new(4096)
 local WebSocket = {}
 WebSocket.__index = WebSocket
 
+-- Whether the WebSocket has its connection. A WebSocket that `accept` has returned may not have it yet.
+local function has_opened(self) return self.stream ~= nil or self.socket ~= nil end
+
 -- Sends one frame. Results as for a stream's `write`.
 local function send_frame(self, opcode, source, length)
-  if not self.stream and not self.socket then return nil, "the WebSocket is not open yet; send in on_open or later" end
+  if not has_opened(self) then return nil, "the WebSocket is not open yet; send in on_open or later" end
   out:clear()
   self.protocol:frame(out, opcode, source, length)
   if self.stream then
@@ -224,8 +227,8 @@ function WebSocket:close(code, reason)
   end
   if reason and #reason > protocols.CONTROL - 2 then return nil, "a closing reason has up to 123 bytes" end
   if self.close_sent or self.ended then return true end
-  if not self.stream and not self.socket then
-    -- `accept` has not opened it yet. Then the connection is closed after the response.
+  if not has_opened(self) then
+    -- The connection is then closed after the response.
     note_end(self, 1006, "closed before it was open")
     return true
   end

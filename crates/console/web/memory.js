@@ -238,7 +238,7 @@ export class MemoryPanel {
    * @returns {{ start: number, end: number }}
    */
   get #area() {
-    const chosen = this.#domains.find(({ id }) => id === this.#domain.value);
+    const chosen = this.#chosen;
     if (chosen) return { start: 0, end: chosen.size };
     if (this.#gameBoy) return { start: 0, end: 0x1_0000 };
     const around = this.#domains.find(
@@ -250,10 +250,14 @@ export class MemoryPanel {
       : { start: block, end: block + 0x100_0000 };
   }
 
+  /** The selected domain; `undefined` for the bus. */
+  get #chosen() {
+    return this.#domains.find(({ id }) => id === this.#domain.value);
+  }
+
   /** @returns {number} The address after the last one of the domain or the bus. */
   get #end() {
-    const chosen = this.#domains.find(({ id }) => id === this.#domain.value);
-    return chosen?.size ?? (this.#gameBoy ? 0x1_0000 : 2 ** 32);
+    return this.#chosen?.size ?? (this.#gameBoy ? 0x1_0000 : 2 ** 32);
   }
 
   #copy() {
@@ -317,7 +321,7 @@ export class MemoryPanel {
    * @returns {number | undefined}
    */
   get #lastStart() {
-    const chosen = this.#domains.find(({ id }) => id === this.#domain.value);
+    const chosen = this.#chosen;
     const { across, size } = this.#grid;
     if (!chosen) return this.#gameBoy ? 0x1_0000 - size : undefined;
     return Math.max(0, Math.ceil((chosen.size - size) / across) * across);
@@ -357,7 +361,7 @@ export class MemoryPanel {
    * @returns {number}
    */
   get #length() {
-    const domain = this.#domains.find(({ id }) => id === this.#domain.value);
+    const domain = this.#chosen;
     const { size } = this.#grid;
     return domain ? Math.max(1, Math.min(size, domain.size - this.#start)) : size;
   }
