@@ -164,11 +164,12 @@ impl<H: Handler> Listener<H> {
             self.by_origin.insert(origin, from_there + 1);
         }
         let life = run(stream, peer, self.transport.clone(), self.handler.clone(), self.stopped.clone());
+        // The task may answer a request for the metrics before this function continues.
+        self.counts.open.set(self.connections.len() as i64 + 1);
         self.connections.spawn(async move {
             life.await;
             origin
         });
-        self.counts.open.set(self.connections.len() as i64);
     }
 
     fn forget(&mut self, origin: Option<IpAddr>) {

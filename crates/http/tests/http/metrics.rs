@@ -1,6 +1,7 @@
 //! Metrics, and the ids of requests.
 
 use std::io::Write;
+use std::time::Duration;
 
 use super::support::{Reply, Server, sample, wait_for};
 
@@ -36,6 +37,17 @@ fn requests_are_counted_by_route_and_status() {
     assert_eq!(sample(&text, "framewire_emulator_run{emulator=\"demo\",run=\"running\"}"), Some(1.0));
     assert_eq!(sample(&text, "framewire_http_requests_in_flight"), Some(1.0), "only this request");
     assert!(sample(&text, "framewire_http_connections").is_some_and(|open| open >= 1.0));
+}
+
+#[test]
+fn the_count_of_connections_contains_the_connection_of_the_request() {
+    let server = Server::start();
+    for _ in 0..400 {
+        let open = sample(&server.text("/metrics"), "framewire_http_connections");
+        assert!(open >= Some(1.0), "{open:?}");
+        // Lets the server notice that the connection ended, so that the next request is the only one.
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 #[test]
