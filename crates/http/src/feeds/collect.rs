@@ -47,9 +47,11 @@ impl Collector {
             tokio::select! {
                 reason = self.collect() => break reason,
                 // `remove_unread` checks again, because a reader may have come in the meantime.
-                () = or_never(unread_limit.map(|limit| unread(&feed, limit))) => if feeds.remove_unread(&feed) {
-                    break "nobody read it for a while";
-                },
+                () = or_never(unread_limit.map(|limit| unread(&feed, limit))) => {
+                    if feeds.remove_unread(&feed, &mut self.watch) {
+                        break "nobody read it for a while";
+                    }
+                }
                 // If the feed has ended for another reason, `Feed::end` keeps that reason.
                 _ = deleted.wait_for(Option::is_some) => break "it was deleted",
                 () = stopping.wait() => break STOPPING,

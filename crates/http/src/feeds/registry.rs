@@ -128,9 +128,10 @@ impl Feeds {
         })
     }
 
-    /// Ends the feed of this id; its readers learn why. A read-only caller may end only the feeds that it created.
-    pub(crate) fn delete(&self, id: &str, caller: Owner) -> Result<(), Problem> {
-        let listed = self.get(id)?;
+    /// Ends the feed of this id; its readers learn why. Waits until its watch is over, so that another watch can take
+    /// its place in the emulator. A read-only caller may end only the feeds that it created.
+    pub(crate) async fn delete(&self, id: &str, caller: Owner) -> Result<(), Problem> {
+        let mut listed = self.get(id)?;
         match listed.owner {
             Some(owner) => caller.check_change(&owner, id)?,
             None if caller.is_read_only() => {
@@ -140,8 +141,10 @@ impl Feeds {
             }
             None => {}
         }
-        listed.feed.end("it was deleted");
         self.remove(id);
+        listed.feed.end("it was deleted");
+        // Waits until the collector's task drops the sender; then `changed` returns an error.
+        let _ = listed.over.changed().await;
         Ok(())
     }
 
@@ -150,11 +153,15 @@ impl Feeds {
         self.feeds.lock().retain(|listed| listed.feed.id != id);
     }
 
-    /// Removes a feed from the list, unless it has a reader. Returns whether it has no reader.
-    pub(crate) fn remove_unread(&self, feed: &Feed) -> bool {
+    /// Ends the watch of a feed and removes the feed from the list, unless it has a reader. Returns whether it has no
+    /// reader. The watch ends first, because [`Feeds::end_spare`] waits only for the watches of feeds in the list.
+    pub(crate) fn remove_unread(&self, feed: &Feed, watch: &mut Option<Watch>) -> bool {
         let mut feeds = self.feeds.lock();
         let unread = feed.readers().borrow().count == 0;
-        feeds.retain(|listed| !(unread && listed.feed.id == feed.id));
+        if unread {
+            *watch = None;
+            feeds.retain(|listed| listed.feed.id != feed.id);
+        }
         unread
     }
 
@@ -171,9 +178,8 @@ impl Feeds {
         let every = if subjects.uses_frame { 1 } else { every };
         let (watch, frame, bytes) = match self.begin_watch(served, &subjects, every).await {
             Err(problem) if problem.status() == StatusCode::SERVICE_UNAVAILABLE => {
-                if !self.end_spare(&served.name).await {
-                    return Err(problem);
-                }
+                // Even if there is no spare feed, a feed may have ended since the refusal.
+                self.end_spare(&served.name).await;
                 self.begin_watch(served, &subjects, every).await?
             }
             begun => begun?,
@@ -181,9 +187,8 @@ impl Feeds {
         Ok((watch, frame, WatchedMemory::new(subjects, &bytes)))
     }
 
-    /// Ends the [spare](Listed::is_spare) feeds of an emulator, and waits until their watches are over. Returns false
-    /// if there was no such feed.
-    async fn end_spare(&self, emulator: &str) -> bool {
+    /// Ends the [spare](Listed::is_spare) feeds of an emulator, and waits until their watches are over.
+    async fn end_spare(&self, emulator: &str) {
         let is_it = |listed: &mut Listed| listed.emulator == emulator && listed.is_spare();
         let spare: Vec<Listed> = self.feeds.lock().extract_if(.., is_it).collect();
         for listed in &spare {
@@ -193,7 +198,6 @@ impl Feeds {
             // Waits until the collector's task drops the sender; then `changed` returns an error.
             let _ = listed.over.clone().changed().await;
         }
-        !spare.is_empty()
     }
 
     /// Creates a feed and begins its watch. [`Feeds::start`] then adds the feed to the registry.

@@ -214,14 +214,14 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
             all_held.extend(held);
             waiting.extend(sent);
         }
-        if let Some(text) = written(replies, is_array) {
-            own.send(Outgoing { text, held: all_held }).await;
+        match written(replies, is_array) {
+            Some(text) => own.reply(Outgoing { text, held: all_held }, (room, charge)).await,
+            None => drop((room, charge)),
         }
         for sent in waiting {
             // This fails if the subscription has ended already.
             let _ = sent.send(());
         }
-        drop((room, charge));
     });
     None
 }

@@ -175,6 +175,15 @@ impl RpcSession {
         let _ = self.out.send(text).await;
     }
 
+    /// Like [`send`](Self::send), but drops `taken` when there is a place in the queue, before the text is in it. So
+    /// what the requests took is free again when the client has the reply.
+    pub(super) async fn reply(&self, text: Outgoing, taken: impl Send) {
+        // This fails only after the connection has ended. Then this task ends, too.
+        let Ok(place) = self.out.reserve().await else { return };
+        drop(taken);
+        place.send(text);
+    }
+
     /// Begins a subscription: sends the events of `reader` after the reply with the subscription's number. Returns the
     /// number, and the sender for [`RpcReply::sent`].
     pub(super) fn subscribe(

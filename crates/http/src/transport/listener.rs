@@ -147,6 +147,10 @@ impl<H: Handler> Listener<H> {
     }
 
     fn admit(&mut self, stream: TcpStream, address: IpAddr) {
+        // Connections that have ended no longer count towards the limits.
+        while let Some(ended) = self.connections.try_join_next() {
+            self.forget(ended.ok().flatten());
+        }
         let Limits { max_connections, max_connections_per_address, .. } = self.transport.limits;
         let peer = Peer::new(address, self.transport.tls.is_some());
         let origin = if peer.is_local() { None } else { Some(peer.origin()) };

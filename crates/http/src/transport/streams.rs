@@ -113,7 +113,6 @@ impl StreamLimit {
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.shared.by_kind[self.kind as usize].fetch_sub(1, Relaxed);
         let mut by_client = self.shared.by_client.lock();
         if let Some(own) = by_client.get_mut(&self.client) {
             *own -= 1;
@@ -122,6 +121,7 @@ impl Drop for OpenStream {
             }
         }
         self.shared.open.send_replace(by_client.values().sum());
+        self.shared.by_kind[self.kind as usize].fetch_sub(1, Relaxed);
     }
 }
 

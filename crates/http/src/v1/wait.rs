@@ -60,6 +60,8 @@ async fn wait(
     stream: OpensStream,
     Payload(request): Payload<Condition>,
 ) -> Result<Json<Waited>, Problem> {
+    // The symbol files are read before the wait is counted. So the wait begins as soon as it is counted.
+    selected.symbols().await;
     let _open = stream.open()?;
     until(&selected, &feeds, request).await.map(Json)
 }

@@ -178,7 +178,7 @@ async fn delete(
     caller: Owner,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    feeds.delete(&id, caller)?;
+    feeds.delete(&id, caller).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

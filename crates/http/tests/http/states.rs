@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use framewire_files::UNFINISHED;
 use framewire_protocol::marker::{hex_pairs, parse_hex_pairs};
 
-use super::support::{Server, encoded};
+use super::support::{Server, encoded, wait_for};
 
 const WRITE: &str = "/core/write32?address=0x02000100&value=";
 const READ: &str = "/core/read32?address=0x02000100";
@@ -155,9 +155,14 @@ fn a_state_may_overwrite_the_file_with_the_games_save_data() {
         server.post_ok(&format!("/core/savestatefile?path={}", encoded(&path)), "true");
         assert_eq!(server.post("/core/savestatebuffer").status, 200);
     }
-    let names: Vec<String> = std::fs::read_dir(server.folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> = Vec::new();
+    // The thread that writes saves also has such a file for a moment, possibly after the reply.
+    wait_for("the end of all writes", || {
+        names = std::fs::read_dir(server.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        !names.iter().any(|name| name.starts_with(UNFINISHED))
+    });
     assert!(!names.iter().any(|name| name.starts_with(UNFINISHED)), "{names:?}");
 }
