@@ -57,14 +57,16 @@ fn broken(state: &mut LinkState, problem: String) {
     }
     let waits = state.lost.is_some_and(|lost| lost.elapsed() < state.config.grace);
     let phase = if waits { Phase::Connecting } else { Phase::Absent };
-    if phase == Phase::Absent {
-        state.session.fail_unsent(&state.absent(&problem));
-    }
+    let absent = state.absent(&problem);
     state.frame_rate.clear();
     state.update(|status| {
         let script = status.script.take();
         *status = Status { phase, script, problem: Some(problem), ..Status::default() };
     });
+    // The status is updated first, so that a caller whose request fails sees that there is no emulator.
+    if phase == Phase::Absent {
+        state.session.fail_unsent(&absent);
+    }
 }
 
 /// One connection, from its first packet to its end.

@@ -75,6 +75,18 @@ pub(super) struct PreparedRewind {
 /// The number of operations that replace a `rewind`.
 const OPS: usize = 3;
 
+impl FetchProgress {
+    /// Whether the history already has the state of this frame: it was kept last, or the emulator has just gone back to
+    /// it. In lockstep, no frame may run for a long time after that.
+    fn has(&self, frame: u32) -> bool {
+        match self.beginning {
+            None => self.kept == Some(frame),
+            Some(Beginning::Rewind { frame: reached, .. }) => reached == frame,
+            Some(_) => false,
+        }
+    }
+}
+
 impl StateFetcher {
     /// Creates an empty history that takes at most `budget` bytes of memory. With 0, no states are kept.
     pub fn new(budget: usize) -> StateFetcher {
@@ -130,16 +142,15 @@ impl StateFetcher {
         self.progress.lock().breaks
     }
 
-    /// Whether the state of this frame is already kept.
+    /// Whether the history already has the state of this frame.
     fn has(&self, frame: u32) -> bool {
-        let progress = self.progress.lock();
-        progress.beginning.is_none() && progress.kept == Some(frame)
+        self.progress.lock().has(frame)
     }
 
     fn add(&self, Saved { frame, state, keys, breaks }: Saved, thumbnail: Option<Thumbnail>) {
         let progress = &mut *self.progress.lock();
         // If the order of frames was broken since the state arrived, it does not belong to the current line.
-        if progress.breaks != breaks || progress.beginning.is_none() && progress.kept == Some(frame) {
+        if progress.breaks != breaks || progress.has(frame) {
             return;
         }
         let follows = progress.kept.is_some_and(|kept| kept < frame);
@@ -214,17 +225,15 @@ impl StateFetcher {
 
     /// Called after the emulator went back to a frame. `end` is the state from before it went back.
     fn went_back(&self, line: u32, frame: u32, end: Saved) {
-        let (beginning, went_to) = {
-            let progress = self.progress.lock();
-            (progress.beginning, progress.went_to)
-        };
+        let beginning = self.progress.lock().beginning;
         // A user who searches for a frame may go back many times in a row. The states in between do not become lines.
         if !matches!(beginning, Some(Beginning::Rewind { .. })) {
             let thumbnail = thumbnail(&end.state);
             self.add(end, thumbnail);
         }
         let progress = &mut *self.progress.lock();
-        progress.went_to = went_to;
+        // A state that arrived after `prepare` has cleared this.
+        progress.went_to = Some(frame);
         progress.breaks += 1;
         self.history.set_current(line);
         if self.history.is_end(line, frame) {

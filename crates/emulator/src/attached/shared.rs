@@ -44,8 +44,7 @@ pub(super) struct AttachedState {
     pub events: EventSender,
     pub watches: Arc<AttachedWatches>,
     pub fetcher: Arc<StateFetcher>,
-    /// The timelines that are playing or waiting.
-    timelines: Mutex<BTreeSet<u32>>,
+    timelines: Mutex<OwnTimelines>,
     pub game: Mutex<Game>,
     /// Whether `game` was received over the current connection.
     game_known: AtomicBool,
@@ -55,6 +54,50 @@ pub(super) struct AttachedState {
     /// ended lockstep.
     lockstep: AtomicBool,
     pub advances: Advances,
+}
+
+/// The timelines that this emulator has started.
+#[derive(Debug, Default)]
+struct OwnTimelines {
+    /// Those that are playing or waiting.
+    under_way: BTreeSet<u32>,
+    /// The latest timelines whose end the script has reported. The reply to the batch that started one can come after
+    /// that: a batch with `run` or `advance` is answered after its frames, and a repeated batch is answered again.
+    over: BTreeSet<u32>,
+}
+
+/// The largest number of timelines in [`OwnTimelines::over`].
+const MAX_OVER: usize = 1024;
+
+impl OwnTimelines {
+    /// Called when the reply to the batch that started a timeline has arrived.
+    fn started(&mut self, id: u32) {
+        if !self.over.contains(&id) {
+            self.under_way.insert(id);
+        }
+    }
+
+    /// Called when the script reports the end of a timeline.
+    fn ended(&mut self, id: u32) {
+        self.under_way.remove(&id);
+        self.over.insert(id);
+        if self.over.len() > MAX_OVER {
+            self.over.pop_first();
+        }
+    }
+
+    /// Called when a timeline was cancelled or, with 0, all timelines.
+    fn cancelled(&mut self, id: u32) {
+        if id == 0 {
+            self.under_way.clear();
+        } else {
+            self.under_way.remove(&id);
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = OwnTimelines::default();
+    }
 }
 
 /// The effect of an operation on [`AttachedState`], after it was performed.
@@ -67,17 +110,22 @@ pub(super) enum OpEffect {
     /// A timeline starts, or waits for other timelines. Its number is the operation's result, or the first item of the
     /// result.
     Timeline,
+    /// The timeline with this number is cancelled or, with 0, all timelines are.
+    Cancel(u32),
     /// The next frame does not follow from the last one.
     Break(Beginning),
 }
 
 /// The effects of the operations of a batch, each with the index of its operation.
 pub(super) fn effects(batch: &Batch) -> Vec<(usize, OpEffect)> {
+    // By the time of a late reply, other timelines may have started. And frames have run, with events.
+    let is_late = batch.ops.iter().any(|op| matches!(op, Op::Run { .. } | Op::Advance { .. }));
     let effect = |op: &Op| match op {
         Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
         Op::Lockstep { timeout } => Some(OpEffect::Lockstep(*timeout > 0)),
         Op::Resume {} => Some(OpEffect::Lockstep(false)),
         Op::PlayKeys { .. } | Op::AppendKeys { .. } => Some(OpEffect::Timeline),
+        Op::CancelKeys { id } if !is_late => Some(OpEffect::Cancel(*id)),
         Op::Reset {} => Some(OpEffect::Break(Beginning::Reset)),
         Op::LoadState { .. } | Op::LoadStateFile { .. } | Op::LoadStateSlot { .. } => {
             Some(OpEffect::Break(Beginning::State))
@@ -128,8 +176,11 @@ impl AttachedState {
                 }
                 (OpEffect::Lockstep(on), Some(Ok(_))) => self.lockstep.store(*on, Relaxed),
                 (OpEffect::Timeline, Some(Ok(value))) => {
-                    self.timelines.lock().extend(timeline_id(value));
+                    if let Some(id) = timeline_id(value) {
+                        self.timelines.lock().started(id);
+                    }
                 }
+                (OpEffect::Cancel(id), Some(Ok(_))) => self.timelines.lock().cancelled(*id),
                 (OpEffect::Break(beginning), Some(Ok(_))) => self.fetcher.discontinue(*beginning),
                 _ => {}
             }
@@ -138,7 +189,7 @@ impl AttachedState {
 
     /// A timeline that is playing or waiting, if this emulator has started one.
     pub fn timeline_under_way(&self) -> Option<u32> {
-        self.timelines.lock().first().copied()
+        self.timelines.lock().under_way.first().copied()
     }
 
     fn handle(&self, frame: u32, notice: Notice) {
@@ -180,7 +231,7 @@ impl AttachedState {
                     self.events.send(frame, EventKind::State);
                 }
                 EventItem::TimelineOver { id, cancelled } => {
-                    self.timelines.lock().remove(&id);
+                    self.timelines.lock().ended(id);
                     self.events.send(frame, EventKind::TimelineOver { id, cancelled });
                 }
                 EventItem::LockstepOver => {

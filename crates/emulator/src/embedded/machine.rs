@@ -110,6 +110,14 @@ impl Machine {
         self.shared.events.send(self.core.frame_counter(), kind);
     }
 
+    /// Updates the frame counter and the run state in the report. Called before an event or a reply about a change of
+    /// them is sent. The worker updates the rest later.
+    pub fn report(&self) {
+        let mut report = self.shared.report.lock();
+        report.frame = self.core.frame_counter();
+        report.run_state = self.run.run_state();
+    }
+
     /// Reports that the next frame does not follow from the last one.
     pub fn discontinue(&mut self, discontinuity: Discontinuity) {
         self.watches.discontinue(self.core.frame_counter(), discontinuity);

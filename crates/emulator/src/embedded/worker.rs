@@ -88,6 +88,7 @@ impl Worker {
             }
         }
         if self.machine.run.expire(now) {
+            self.machine.report();
             self.machine.send_event(EventKind::LockstepOver);
             self.apply_run_state(now);
         }

@@ -115,6 +115,47 @@ fn going_back_is_refused_during_a_recording_and_a_timeline() {
 }
 
 #[test]
+fn timelines_that_ended_before_their_reply_do_not_prevent_going_back() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || !states(&emulator, 0).is_empty());
+    stop(&emulator);
+    let first = states(&emulator, 0)[0];
+    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 3, keys: 0 }]);
+    let ops = vec![Op::PlayKeys { steps }, Op::Advance { frames: 10 }];
+    let outcome = super::support::batch(&emulator, ops);
+    assert!(outcome.results.iter().all(Result::is_ok), "{outcome:?}");
+    assert_eq!(number(call(&emulator, back(first))), i64::from(first));
+}
+
+#[test]
+fn going_back_works_right_after_a_timeline_was_cancelled_in_lockstep() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || !states(&emulator, 0).is_empty());
+    stop(&emulator);
+    let first = states(&emulator, 0)[0];
+    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
+    let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
+    assert_eq!(refusal(&emulator, back(first)).status, Status::Busy);
+    call(&emulator, Op::CancelKeys { id });
+    assert_eq!(number(call(&emulator, back(first))), i64::from(first));
+}
+
+#[test]
+fn waiting_in_lockstep_after_going_back_begins_no_line() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || states(&emulator, 0).len() >= 3);
+    stop(&emulator);
+    let kept = states(&emulator, 0);
+    call(&emulator, back(kept[1]));
+    // A state is fetched once a second.
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    assert_eq!(overview(&emulator).lines.len(), 1);
+    call(&emulator, back(kept[0]));
+    call(&emulator, Op::Advance { frames: 10 });
+    wait_for("another line", || states(&emulator, 1) == [kept[0] + 10]);
+}
+
+#[test]
 fn an_attached_emulator_keeps_only_as_many_states_as_its_memory_allows() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);

@@ -253,6 +253,8 @@ impl ChannelClient {
                 let outcome = machine.perform(request.batch);
                 if changes {
                     self.block.end(self.ticks(machine));
+                    // A client that has the reply sees the new state.
+                    machine.report();
                 }
                 self.send(&message::reply(request.id, outcome))
             }
