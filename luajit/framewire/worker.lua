@@ -52,10 +52,15 @@ function M.start(main)
   if sys.name == "windows" then return nil, "worker processes are not supported on windows; use threads" end
   io.stdout:flush()
   io.stderr:flush()
+  local parent = C.getpid()
   local pid = C.fork()
   if pid < 0 then return sys.fail("fork") end
   if pid == 0 then
-    if sys.die_with_parent then sys.die_with_parent() end
+    if sys.die_with_parent then
+      sys.die_with_parent()
+      -- If the parent has ended already, no signal will come.
+      if C.getppid() ~= parent then C._exit(1) end
+    end
     local ok, message = xpcall(main, debug.traceback)
     if not ok then io.stderr:write("worker: ", tostring(message), "\n") end
     io.stdout:flush()

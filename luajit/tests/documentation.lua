@@ -1,5 +1,5 @@
---- Runs every Lua example of docs/luajit.md. Also checks that every test exists that is named in docs/luajit-origins.md
--- or docs/study-origins.md.
+--- Runs every Lua example of docs/luajit.md. Also checks that docs/luajit-origins.md and docs/study-origins.md name
+-- only tests that exist.
 --
 -- These blocks can follow an example: `text` is the example's output; `console` has commands to run while the example
 -- runs, and their output; `input` is what the example reads from its standard input, where "\27" stands for the byte

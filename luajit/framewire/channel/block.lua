@@ -260,17 +260,18 @@ function Block:peer_closed()
   return word(self.data, layout.AT_CLOSED[1 - self.side])[0] ~= 0
 end
 
---- Marks the channel as closed by this side.
+--- Marks the channel as closed by this side. The creator first removes the name. So a client that sees the mark can
+--- create a channel of the same name.
 function Block:mark_closed()
+  if self.side == 0 then C.shm_unlink(self.path) end
   word(self.data, layout.AT_CLOSED[self.side])[0] = 1
 end
 
 local Closed = closed.of(Block, "the channel is closed")
 
---- Releases the memory and this side's lock. The creator also removes the name. As long as this object exists, the
---- former addresses of the memory can still be read, as zeros.
+--- Releases the memory and this side's lock. As long as this object exists, the former addresses of the memory can
+--- still be read, as zeros.
 function Block:close()
-  if self.side == 0 then C.shm_unlink(self.path) end
   self.zeros = shm.retire(self.data, self.size)
   C.close(self.fd)
   self.fd, self.data = -1, nil

@@ -47,6 +47,7 @@ int fork(void);
 int execvp(const char *program, char *const *arguments);
 void _exit(int);
 int getpid(void);
+int getppid(void);
 uint32_t geteuid(void);
 int kill(int, int);
 int waitpid(int, int *, int);

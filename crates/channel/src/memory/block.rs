@@ -287,14 +287,15 @@ impl Memory for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
+        // A client that sees that the channel is closed can then create a channel of the same name.
+        if self.side == Side::Creator {
+            sys::unlink(&self.path);
+        }
         word_at(&self.mapping, at::CLOSED + 4 * self.side as usize).store(1, Ordering::Release);
         self.barrier();
         for sleeper in [Sleeper::Reader(self.side.other()), Sleeper::Writer(self.side.other())] {
             self.sleeps(sleeper).store(0, Ordering::Release);
             self.wake(sleeper);
-        }
-        if self.side == Side::Creator {
-            sys::unlink(&self.path);
         }
     }
 }
