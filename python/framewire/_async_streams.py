@@ -32,8 +32,6 @@ class AsyncHeld:
     async def release(self) -> None:
         """Releases the keys, or ends the pause or lockstep."""
         await self._transport.perform(self._end)
-        if self._end.method == "lockstep":
-            self._transport.lockstep(False)
 
     async def __aenter__(self) -> AsyncHeld:
         return self

@@ -405,7 +405,10 @@ def frame() -> Operation[int]:
 
 def lockstep(timeout: int) -> Operation[None]:
     """Begins lockstep; 0 ends it."""
-    return Operation("lockstep", {"timeout": whole(timeout, "timeout", "milliseconds")}, nothing, changes=True)
+    timeout = whole(timeout, "timeout", "milliseconds")
+    # Lockstep ends with its connection. If the reply is lost, lockstep must begin again on the next connection. With a key,
+    # the server would only repeat its reply.
+    return Operation("lockstep", {"timeout": timeout}, nothing, changes=timeout == 0)
 
 
 def set_speed(speed: float | str) -> Call[None]:

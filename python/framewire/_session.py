@@ -392,6 +392,9 @@ class Session:
             self._send_unsent()
         error = message.get("error")
         if error is None:
+            if pending.method in ("lockstep", "resume") and not isinstance(pending, _Abandoned):
+                # Note this before the caller gets the reply, because the connection can break at any time after it.
+                self.lockstep = bool(pending.params.get("timeout"))
             pending.settle(message["result"], None)
         elif pending.key is not None and _keys_are_full(error):
             # The request was refused, so it was not performed. Send it once more, without a key.

@@ -32,8 +32,6 @@ class Held:
     def release(self) -> None:
         """Releases the keys, or ends the pause or lockstep."""
         self._transport.perform(self._end)
-        if self._end.method == "lockstep":
-            self._transport.lockstep(False)
 
     def __enter__(self) -> Held:
         return self

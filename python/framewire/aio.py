@@ -343,7 +343,6 @@ class AsyncClient:
     async def resume(self) -> None:
         """Continues the game: ends a pause or lockstep."""
         await self._transport.perform(calls.plain("resume").call())
-        self._transport.lockstep(False)
 
     @starting
     async def lockstep(self, timeout: int = 10_000) -> AsyncHeld:
@@ -354,7 +353,6 @@ class AsyncClient:
                 connection breaks; a request that has no reply at that time raises `ConnectionLost`.
         """
         await self._transport.perform(calls.lockstep(timeout).call())
-        self._transport.lockstep(True)
         return AsyncHeld(self._transport, calls.lockstep(0).call())
 
     async def set_speed(self, speed: float | str) -> None:

@@ -338,7 +338,6 @@ class Client:
     def resume(self) -> None:
         """Continues the game: ends a pause or lockstep."""
         self._transport.perform(calls.plain("resume").call())
-        self._transport.lockstep(False)
 
     def lockstep(self, timeout: int = 10_000) -> Held:
         """Runs frames only in `advance`, `run` and `replay`, until `resume` or the end of `with client.lockstep():`.
@@ -348,7 +347,6 @@ class Client:
                 connection breaks; a request that has no reply at that time raises `ConnectionLost`.
         """
         self._transport.perform(calls.lockstep(timeout).call())
-        self._transport.lockstep(True)
         return Held(self._transport, calls.lockstep(0).call())
 
     def set_speed(self, speed: float | str) -> None:

@@ -125,9 +125,22 @@ def test_lockstep_that_ends_with_its_connection_is_reported(emulator: Client, pr
     assert emulator.info().run == "running"
 
 
+def test_lockstep_whose_reply_is_lost_begins_on_the_next_connection(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url) as client:
+        proxy.drop_replies = 1
+        with client.lockstep():
+            frame = client.frame()
+            time.sleep(0.1)
+            assert client.frame() == frame
+            assert client.advance(2) == frame + 2
+    assert proxy.cuts == 1
+
+
 def test_a_server_that_is_gone_is_reported(emulator: Client, proxy: Proxy) -> None:
     with framewire.connect(proxy.url, retry=0.3) as client:
         changes = client.watch("frame")
+        # The running game loses a life about two seconds after the reset.
+        emulator.pause()
         proxy.refuse = True
         proxy.cut()
         with pytest.raises(framewire.ConnectionFailed, match="no connection to ws://"):
@@ -171,6 +184,7 @@ def test_a_server_that_starts_again_is_found(folder: Path, kill: bool) -> None:
 
 
 def test_a_silent_connection_counts_as_broken(emulator: Client, proxy: Proxy) -> None:
+    emulator.pause()  # the running game loses a life about two seconds after the reset
     with framewire.connect(proxy.url, timeout=0.6) as client:
         assert client.read("lives") == 3
         proxy.silent = 1
@@ -178,12 +192,14 @@ def test_a_silent_connection_counts_as_broken(emulator: Client, proxy: Proxy) ->
 
 
 async def test_a_silent_connection_counts_as_broken_asynchronously(emulator: Client, proxy: Proxy) -> None:
+    emulator.pause()  # the running game loses a life about two seconds after the reset
     async with await aio.connect(proxy.url, timeout=0.6) as client:
         proxy.silent = 1
         assert await client.read("lives") == 3
 
 
 def test_a_silent_handshake_is_tried_again(emulator: Client, proxy: Proxy) -> None:
+    emulator.pause()  # the running game loses a life about two seconds after the reset
     with framewire.connect(proxy.url, timeout=0.6) as client:
         proxy.silent = 2  # this connection and the next one
         assert client.read("lives") == 3
@@ -191,6 +207,7 @@ def test_a_silent_handshake_is_tried_again(emulator: Client, proxy: Proxy) -> No
 
 
 async def test_a_silent_handshake_is_tried_again_asynchronously(emulator: Client, proxy: Proxy) -> None:
+    emulator.pause()  # the running game loses a life about two seconds after the reset
     async with await aio.connect(proxy.url, timeout=0.6) as client:
         proxy.silent = 2
         assert await client.read("lives") == 3
@@ -299,6 +316,7 @@ def test_a_server_that_is_not_framewire_is_reported() -> None:
 async def test_a_cancelled_request_is_not_sent_again(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
     with pytest.raises((TimeoutError, asyncio.TimeoutError)):
         await asyncio.wait_for(client.wait("lives == 77", timeout_frames=100_000), 0.1)
+    emulator.pause()  # the running game loses a life about two seconds after the reset
     proxy.cut()
     assert await client.read("lives") == 3
     assert not client._transport._session._in_flight
