@@ -123,7 +123,8 @@ export class SnapshotsPanel {
       this.#comparison.setNames(this.#names);
       this.#show(snapshots);
     } catch (error) {
-      // The header shows that the server does not answer; the list may still be correct.
+      // Without an answer, the error has no status of 400 or more. The list then stays, because it may still be correct;
+      // the header shows that the server does not answer.
       if (error instanceof ApiError && error.status >= 400)
         fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
       this.#shown = "";

@@ -75,6 +75,8 @@ export class StatusPoller {
   #rpc;
   /** How many polls were started. */
   #polls = 0;
+  /** The newest poll. @type {Promise<void> | undefined} */
+  #newest;
   /** @type {string | undefined} */
   #replaying;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -120,14 +122,25 @@ export class StatusPoller {
     await this.refresh();
   }
 
-  /** Polls now. */
-  async refresh() {
+  /**
+   * Polls now. Afterwards, `status` comes from this poll or from a later one.
+   * @returns {Promise<void>}
+   */
+  refresh() {
     clearTimeout(this.#timer);
     this.#polls += 1;
-    const poll = this.#polls;
+    this.#newest = this.#poll(this.#polls);
+    return this.#newest;
+  }
+
+  /**
+   * @param {number} poll The number of this poll.
+   * @returns {Promise<void>}
+   */
+  async #poll(poll) {
     const status = await this.#read();
-    // If a later poll has begun, its answer may already have come.
-    if (poll !== this.#polls) return;
+    // If a later poll has begun, its answer may already have come. If not, the caller waits for it.
+    if (poll !== this.#polls) return this.#newest;
     this.status.set(status);
     const { phase, emulator } = status;
     if (emulator?.connected)

@@ -25,7 +25,7 @@ const MOST = 4;
  */
 export function toast(text, tone = "good", offer = undefined) {
   const place = byId("toasts");
-  // A copied command replaces the last one in the clipboard, so its message replaces the last message too.
+  // A copied text replaces the previous one in the clipboard. So its message replaces the message about that text.
   if (tone === "copied") place.querySelector(".toast.copied")?.remove();
   const close = el(
     "button",

@@ -134,11 +134,13 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     std::thread::spawn(move || {
         runtime.block_on(async {
             let name = signal.await;
+            // Listens before the line is printed, so that a signal right after the line is not lost.
+            let again = crate::process::stop_signal();
             crate::output::notice(format_args!(
                 "{name}: ending early and reporting what was measured; repeat the signal to end at once"
             ));
             stop.stop();
-            if let Ok(again) = crate::process::stop_signal() {
+            if let Ok(again) = again {
                 again.await;
             }
             std::process::exit(STOPPED.into());
