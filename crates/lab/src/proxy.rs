@@ -215,8 +215,12 @@ fn forward(
             return;
         }
         match read {
-            Ok(size @ 1..) if to.write_all(&buffer[..size]).is_ok() => {
+            Ok(size @ 1..) => {
+                // Counted before it is sent, so that the receiver of the data sees a count that includes it.
                 count.fetch_add(size as u64, Ordering::Relaxed);
+                if to.write_all(&buffer[..size]).is_err() {
+                    break;
+                }
             }
             _ => break,
         }

@@ -1,8 +1,8 @@
 //! Runs Lua code in mGBA by typing at the prompt of its scripting window, and gets the result back.
 //!
-//! The typed line is as short as possible, such as `dofile'3'`. The code is in a file in mGBA's working folder, and the
-//! code's result goes to another file. This way, long paths and unusual characters cause no problems. A line that was
-//! lost can be typed again, because the file runs the code only once.
+//! The typed line is as short as possible, such as `dofile'3'`. The file `3` is in mGBA's working folder. It runs the
+//! code in `3.lua`, and the code's result goes to `3.result`. This way, long paths and unusual characters cause no
+//! problems. If a line was lost, it can be typed again, because `3` runs the code only once.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -46,7 +46,7 @@ pub(super) fn tables(report: &Report, rows: &[&Row]) -> Vec<Part> {
     if rows.iter().any(|row| row.first_byte.count > 0) {
         parts.push(Part {
             heading: "Steps of a request",
-            remark: "ms; connecting (with TLS, until it is secure), and from the actual send",
+            remark: "ms; connect includes the TLS handshake, the others begin at the actual send",
             table: steps(rows),
         });
     }
@@ -59,7 +59,7 @@ pub(super) fn tables(report: &Report, rows: &[&Row]) -> Vec<Part> {
     }
     parts.push(Part {
         heading: "The tester itself",
-        remark: "how late it began requests for which a connection was free, ms, and what it used",
+        remark: "how late it began requests for which a connection was free, in ms; and the resources that it used",
         table: tester(rows),
     });
     parts

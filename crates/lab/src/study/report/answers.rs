@@ -18,7 +18,7 @@ use crate::study::steps::Target;
 
 /// Fewer resets than this could be chance.
 const FEW: u64 = 5;
-/// If the queue for new connections is full, a client's system tries again for the first time after this time, in ms.
+/// How long a client's system waits before it first tries again, if the queue for new connections is full, in ms.
 pub(super) const FIRST_RETRY: f64 = 1000.0;
 /// How long the idle connection of the study of 2025 was unused (3 h 20 min), in seconds.
 pub(super) const IDLE_2025: f64 = 12_000.0;
@@ -128,7 +128,8 @@ fn per_request(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = (u32
     })
 }
 
-/// The rows of text messages that are not tried a second time. A second try would hide errors.
+/// The rows with a socket per request or a plain pool, which do not try a message a second time. A second try would
+/// hide errors. Rows in which the script keeps its closed sockets are left out.
 fn tried_once(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = &Row> {
     evidence.runs().filter_map(move |(_, run, row)| match (run.target, run.strategy) {
         (Target::Window { script, .. }, Some(Strategy::PerRequest | Strategy::Pool))
@@ -242,8 +243,11 @@ fn variation(evidence: &Evidence) -> String {
              waits for whole seconds. Without these two causes, only the moment in the frame at which a request \
              arrives varies.\n"
         }
-        (0, 0) => "\nNo request failed in any row without a second try, with either script.\n",
-        _ => {
+        (0, 0) => "\nNo request failed in these rows without a second try, with either script.\n",
+        (0, _) => {
+            "\nRequests failed only with Framewire's script, so the causes above do not explain them.\n"
+        }
+        (1.., _) => {
             "\nRequests failed with Framewire's script too, so the causes above do not explain all failures.\n"
         }
     };
