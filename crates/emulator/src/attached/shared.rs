@@ -61,8 +61,9 @@ pub(super) struct AttachedState {
 struct OwnTimelines {
     /// Those that are playing or waiting.
     under_way: BTreeSet<u32>,
-    /// The latest timelines whose end the script has reported. The reply to the batch that started one can come after
-    /// that: a batch with `run` or `advance` is answered after its frames, and a repeated batch is answered again.
+    /// Timelines whose end the script has reported: those with the highest numbers, at most [`MAX_OVER`]. The reply to
+    /// the batch that started one can come after that: a batch with `run` or `advance` is answered after its frames,
+    /// and a repeated batch is answered again.
     over: BTreeSet<u32>,
 }
 
@@ -118,7 +119,8 @@ pub(super) enum OpEffect {
 
 /// The effects of the operations of a batch, each with the index of its operation.
 pub(super) fn effects(batch: &Batch) -> Vec<(usize, OpEffect)> {
-    // By the time of a late reply, other timelines may have started. And frames have run, with events.
+    // The reply to a batch that runs frames comes late: other timelines may have started by then. And the events of
+    // these frames have reported the end of the cancelled timelines.
     let is_late = batch.ops.iter().any(|op| matches!(op, Op::Run { .. } | Op::Advance { .. }));
     let effect = |op: &Op| match op {
         Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
@@ -197,7 +199,9 @@ impl AttachedState {
             Notice::Connected => {
                 self.game_known.store(false, Relaxed);
                 self.watches.forget();
-                self.timelines.lock().clear();
+                // The ends stay known, because a batch whose reply was lost is now answered again. If the script was
+                // loaded again, `Missed` follows.
+                self.timelines.lock().under_way.clear();
                 self.fetcher.discontinue(Beginning::State);
                 self.game_changed.notify_one();
                 self.events.send(frame, EventKind::Connected);
@@ -206,7 +210,11 @@ impl AttachedState {
             Notice::Missed(count) => {
                 // The end of lockstep may be among the lost events.
                 self.lockstep.store(false, Relaxed);
-                self.timelines.lock().clear();
+                match count {
+                    Some(_) => self.timelines.lock().under_way.clear(),
+                    // The script was loaded again, so it numbers its timelines from 1 again.
+                    None => self.timelines.lock().clear(),
+                }
                 self.fetcher.discontinue(Beginning::State);
                 self.events.send(frame, EventKind::Missed { count });
             }

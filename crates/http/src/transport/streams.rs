@@ -121,6 +121,7 @@ impl Drop for OpenStream {
             }
         }
         self.shared.open.send_replace(by_client.values().sum());
+        // Last, so that a client that sees the lower count in the metrics finds the place free.
         self.shared.by_kind[self.kind as usize].fetch_sub(1, Relaxed);
     }
 }

@@ -253,7 +253,7 @@ impl ChannelClient {
                 let outcome = machine.perform(request.batch);
                 if changes {
                     self.block.end(self.ticks(machine));
-                    // A client that has the reply sees the new state.
+                    // A client that has the reply sees the new frame counter and run state in the report.
                     machine.report();
                 }
                 self.send(&message::reply(request.id, outcome))
