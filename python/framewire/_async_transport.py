@@ -152,10 +152,6 @@ class AsyncTransport:
         self._session.notify(method, params)
         self._send_soon()
 
-    def lockstep(self, held: bool) -> None:
-        """Notes whether this connection holds the emulator in lockstep from now on."""
-        self._session.lockstep = held
-
     async def close(self) -> None:
         """Closes the connection. Requests that have no reply yet fail."""
         if self._closed:

@@ -392,7 +392,7 @@ class Session:
             self._send_unsent()
         error = message.get("error")
         if error is None:
-            if pending.method in ("lockstep", "resume") and not isinstance(pending, _Abandoned):
+            if pending.method in ("lockstep", "resume"):
                 # Note this before the caller gets the reply, because the connection can break at any time after it.
                 self.lockstep = bool(pending.params.get("timeout"))
             pending.settle(message["result"], None)
@@ -492,7 +492,8 @@ class _Abandoned(Pending):
     __slots__ = ()
 
     def __init__(self, of: Pending) -> None:
-        super().__init__(of.method, {}, changes=False)
+        # The session looks at the parameters of `lockstep` when the reply comes.
+        super().__init__(of.method, of.params if of.method == "lockstep" else {}, changes=False)
         self.id = of.id
 
     def settle(self, result: Json, error: FramewireError | None) -> None:

@@ -120,10 +120,6 @@ class SyncTransport:
             self._session.notify(method, params)
             self._flush()
 
-    def lockstep(self, held: bool) -> None:
-        """Notes whether this connection holds the emulator in lockstep from now on."""
-        self._session.lockstep = held
-
     def close(self) -> None:
         """Closes the connection. Requests that have no reply yet fail."""
         with self._lock:
