@@ -123,24 +123,21 @@ export class StatusPoller {
   }
 
   /**
-   * Polls now. Afterwards, `status` comes from this poll or from a later one.
+   * Polls now, and waits for the answer. If a later poll has begun by then, also waits for the later answer.
    * @returns {Promise<void>}
    */
   refresh() {
     clearTimeout(this.#timer);
     this.#polls += 1;
     this.#newest = this.#poll(this.#polls);
-    return this.#newest;
+    return this.#newest.then(() => this.#newest);
   }
 
-  /**
-   * @param {number} poll The number of this poll.
-   * @returns {Promise<void>}
-   */
+  /** @param {number} poll The number of this poll. */
   async #poll(poll) {
     const status = await this.#read();
-    // If a later poll has begun, its answer may already have come. If not, the caller waits for it.
-    if (poll !== this.#polls) return this.#newest;
+    // If a later poll has begun, its answer may already have come.
+    if (poll !== this.#polls) return;
     this.status.set(status);
     const { phase, emulator } = status;
     if (emulator?.connected)
