@@ -25,6 +25,13 @@ async def client(proxy: Proxy, emulator: Client) -> AsyncIterator[aio.AsyncClien
         yield client
 
 
+@pytest.fixture
+def paused(emulator: Client) -> Client:
+    """The demo game, paused. While it runs, it loses a life about two seconds after the reset."""
+    emulator.pause()
+    return emulator
+
+
 def test_a_change_whose_reply_is_lost_is_done_once(emulator: Client, proxy: Proxy) -> None:
     emulator.pause()
     with framewire.connect(proxy.url) as client:
@@ -183,31 +190,27 @@ def test_a_server_that_starts_again_is_found(folder: Path, kill: bool) -> None:
             client.close()
 
 
-def test_a_silent_connection_counts_as_broken(emulator: Client, proxy: Proxy) -> None:
-    emulator.pause()  # the running game loses a life about two seconds after the reset
+def test_a_silent_connection_counts_as_broken(paused: Client, proxy: Proxy) -> None:
     with framewire.connect(proxy.url, timeout=0.6) as client:
         assert client.read("lives") == 3
         proxy.silent = 1
         assert client.read("lives") == 3
 
 
-async def test_a_silent_connection_counts_as_broken_asynchronously(emulator: Client, proxy: Proxy) -> None:
-    emulator.pause()  # the running game loses a life about two seconds after the reset
+async def test_a_silent_connection_counts_as_broken_asynchronously(paused: Client, proxy: Proxy) -> None:
     async with await aio.connect(proxy.url, timeout=0.6) as client:
         proxy.silent = 1
         assert await client.read("lives") == 3
 
 
-def test_a_silent_handshake_is_tried_again(emulator: Client, proxy: Proxy) -> None:
-    emulator.pause()  # the running game loses a life about two seconds after the reset
+def test_a_silent_handshake_is_tried_again(paused: Client, proxy: Proxy) -> None:
     with framewire.connect(proxy.url, timeout=0.6) as client:
         proxy.silent = 2  # this connection and the next one
         assert client.read("lives") == 3
     assert proxy.silent == 0
 
 
-async def test_a_silent_handshake_is_tried_again_asynchronously(emulator: Client, proxy: Proxy) -> None:
-    emulator.pause()  # the running game loses a life about two seconds after the reset
+async def test_a_silent_handshake_is_tried_again_asynchronously(paused: Client, proxy: Proxy) -> None:
     async with await aio.connect(proxy.url, timeout=0.6) as client:
         proxy.silent = 2
         assert await client.read("lives") == 3

@@ -231,7 +231,7 @@ impl Worker {
             self.identify();
         }
         if changed {
-            self.shared.report.lock().frame = self.machine.core.frame_counter();
+            self.machine.report();
             self.apply_run_state(now);
             if self.run_state.stopped {
                 self.machine.show_picture();

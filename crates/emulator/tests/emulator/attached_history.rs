@@ -2,10 +2,10 @@
 
 use framewire_emulator::history::{Beginning, DEFAULT_HISTORY, Overview};
 use framewire_emulator::{Attached, Emulator, WatchRequest};
-use framewire_protocol::{KeyStep, Op, Status, timeline};
+use framewire_protocol::{Op, Status};
 
 use super::attached::{attach, attached, free_port, host, ready, runtime};
-use super::support::{GAME_FRAME, bytes, call, number, read32, refusal, wait_for};
+use super::support::{GAME_FRAME, batch, bytes, call, hold_a, number, read32, refusal, wait_for};
 use super::watches::begin;
 
 fn back(frame: u32) -> Op {
@@ -100,13 +100,12 @@ fn going_back_is_refused_during_a_recording_and_a_timeline() {
     assert_eq!(error.status, Status::Busy, "{error}");
     assert!(error.message.contains("recorded or replayed"), "{error}");
     drop(watch);
-    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
-    let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
+    let id = number(call(&emulator, hold_a(9000))) as u32;
     let error = refusal(&emulator, back(first));
     assert!(error.message.contains(&format!("timeline {id} plays keys; cancel it")), "{error}");
     call(&emulator, Op::CancelKeys { id });
     wait_for("the end of the timeline", || {
-        let outcome = super::support::batch(&emulator, vec![back(first)]);
+        let outcome = batch(&emulator, vec![back(first)]);
         outcome.results[0].is_ok()
     });
     let error = refusal(&emulator, back(1_000_000));
@@ -120,9 +119,7 @@ fn timelines_that_ended_before_their_reply_do_not_prevent_going_back() {
     wait_for("states", || !states(&emulator, 0).is_empty());
     stop(&emulator);
     let first = states(&emulator, 0)[0];
-    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 3, keys: 0 }]);
-    let ops = vec![Op::PlayKeys { steps }, Op::Advance { frames: 10 }];
-    let outcome = super::support::batch(&emulator, ops);
+    let outcome = batch(&emulator, vec![hold_a(3), Op::Advance { frames: 10 }]);
     assert!(outcome.results.iter().all(Result::is_ok), "{outcome:?}");
     assert_eq!(number(call(&emulator, back(first))), i64::from(first));
 }
@@ -133,8 +130,7 @@ fn going_back_works_right_after_a_timeline_was_cancelled_in_lockstep() {
     wait_for("states", || !states(&emulator, 0).is_empty());
     stop(&emulator);
     let first = states(&emulator, 0)[0];
-    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
-    let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
+    let id = number(call(&emulator, hold_a(9000))) as u32;
     assert_eq!(refusal(&emulator, back(first)).status, Status::Busy);
     call(&emulator, Op::CancelKeys { id });
     assert_eq!(number(call(&emulator, back(first))), i64::from(first));

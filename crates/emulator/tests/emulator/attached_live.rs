@@ -17,8 +17,8 @@ use crate::until_good::until_good;
 
 use super::attached::{attach, attached, free_port, host, ready, runtime, scripts};
 use super::support::{
-    DEMO, GAME_FRAME, UNUSED, batch, call, config, number, read32, rebuilt, refusal, rom_file, seconds, soon,
-    wait_for, within,
+    DEMO, GAME_FRAME, UNUSED, batch, call, config, hold_a, number, read32, rebuilt, refusal, rom_file,
+    seconds, soon, wait_for, within,
 };
 use super::timelines::{assert_as_played, assert_how_it_ended, log, play, taps};
 use super::watches::{begin, range, request};
@@ -219,8 +219,7 @@ fn events_of_the_emulator_are_reported() {
     next(&mut events, |kind| *kind == EventKind::Stalled);
     call(&host, Op::Resume {});
     next(&mut events, |kind| *kind == EventKind::Running);
-    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
-    let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
+    let id = number(call(&emulator, hold_a(9000))) as u32;
     assert_eq!(call(&emulator, Op::CancelKeys { id }), Value::Bool(true));
     next(&mut events, |kind| *kind == EventKind::TimelineOver { id, cancelled: true });
     drop(host);

@@ -4,9 +4,9 @@ use framewire_emulator::embedded::{Config, Embedded, Speed};
 use framewire_emulator::history::{Beginning, DEFAULT_HISTORY};
 use framewire_emulator::{Emulator, WatchRequest};
 use framewire_expression::Code;
-use framewire_protocol::{KeyStep, Op, Status, timeline};
+use framewire_protocol::{Op, Status};
 
-use super::support::{UNUSED, batch, bytes, call, config, number, read32, refusal, start};
+use super::support::{UNUSED, batch, bytes, call, config, hold_a, number, read32, refusal, start};
 
 fn back(frame: u32) -> Op {
     Op::Rewind { frame, line: 0 }
@@ -166,8 +166,7 @@ fn the_emulator_can_go_back_to_a_frame_before_a_reset() {
 fn going_back_is_refused_during_a_timeline_and_a_recording() {
     let emulator = start(Speed::Times(1.0), true);
     run(&emulator, 10);
-    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9, keys: 0 }]);
-    let id = number(call(&emulator, Op::PlayKeys { steps }));
+    let id = number(call(&emulator, hold_a(9)));
     let refused = refusal(&emulator, back(5));
     assert_eq!(refused.status, Status::Busy);
     assert!(refused.message.starts_with(&format!("timeline {id} plays keys; cancel it")), "{refused}");

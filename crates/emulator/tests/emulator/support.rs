@@ -10,7 +10,7 @@ use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Emulator, EmulatorError};
 use framewire_protocol::run::{RunStep, RunSteps};
 use framewire_protocol::wire::Wire;
-use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
+use framewire_protocol::{Batch, KeyStep, Op, OpError, Outcome, Value, timeline};
 use tempfile::NamedTempFile;
 
 pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
@@ -20,6 +20,12 @@ pub const PRESSES_OF_A: u32 = 0x0200_0010;
 pub const GAME_FRAME: u32 = 0x0200_0008;
 /// Work RAM that the game never uses; `scratch` in rom/memory-map.toml.
 pub const UNUSED: u32 = 0x0203_0000;
+
+/// An operation that holds A for this many frames.
+pub fn hold_a(frames: u32) -> Op {
+    let steps = [KeyStep { offset: 0, keys: 1 }, KeyStep { offset: frames, keys: 0 }];
+    Op::PlayKeys { steps: timeline::encode(&steps) }
+}
 
 /// A lock for tests of the rate of frames, which depends on the load of the processors.
 pub fn alone() -> MutexGuard<'static, ()> {

@@ -128,14 +128,14 @@ async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, Rpc
 }
 
 async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay, RpcError> {
-    have_symbols(session, &params).await;
     let served = selected(session, &mut params)?;
+    let symbols = served.symbols().await;
     let (session, request, place) = (session.clone(), object(params)?, session.place(StreamKind::Wait)?);
     let selected = SelectedEmulator { served, operations: session.services.operations.clone(), key: None };
     // The wait begins at once, because a later request may make the condition true for a single frame.
     let waiting = under_way(async move {
         let _place = place;
-        Ok(json(&wait::until(&selected, &session.services.feeds, request).await?).into())
+        Ok(json(&wait::until(&selected, &session.services.feeds, symbols, request).await?).into())
     });
     Ok(waiting.await)
 }

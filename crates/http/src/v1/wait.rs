@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use framewire_emulator::{EmulatorError, Watch, WatchEnd};
+use framewire_symbols::Symbols;
 use tokio::time::timeout;
 
 use crate::failure::{Failure, STOPPING};
@@ -61,19 +62,19 @@ async fn wait(
     Payload(request): Payload<Condition>,
 ) -> Result<Json<Waited>, Problem> {
     // The symbol files are read before the wait is counted. So the wait begins as soon as it is counted.
-    selected.symbols().await;
+    let symbols = selected.symbols().await;
     let _open = stream.open()?;
-    until(&selected, &feeds, request).await.map(Json)
+    until(&selected, &feeds, symbols, request).await.map(Json)
 }
 
-/// Waits for a condition. If the game's symbol files have already been read, the first poll of the returned future
-/// sends the watch to the emulator. So the wait begins before any operation that is sent after that poll.
+/// Waits for a condition. `symbols` are those of the emulator's game. The first poll of the returned future sends the
+/// watch to the emulator. So the wait begins before any operation that is sent after that poll.
 pub(crate) async fn until(
     selected: &SelectedEmulator,
     feeds: &Feeds,
+    symbols: Arc<Symbols>,
     request: Condition,
 ) -> Result<Waited, Problem> {
-    let symbols = selected.symbols().await;
     let condition = Subjects::only(&request.until, &symbols, "until")?;
     drop(symbols);
     let held_at_once = |frame| Waited { held: true, frame, frames: 0 };
