@@ -18,7 +18,7 @@ function inbox.new()
     tail = nil, -- the end of these pieces, with fewer bytes than the end marker
     size = 0, -- how many bytes are not used yet, in total
     needed = 4, -- for binary frames: how many bytes must be here before the next frame can be complete
-    ended = false, -- for text messages: whether the inbox may hold a whole message
+    may_have_message = false, -- for text messages: whether the inbox may hold a whole message
   }
 end
 
@@ -26,7 +26,7 @@ end
 function inbox.push(box, chunk)
   if box.size == 0 then
     box.data, box.at, box.size = chunk, 1, #chunk
-    box.ended = find(chunk, END, 1, true) ~= nil
+    box.may_have_message = find(chunk, END, 1, true) ~= nil
     return
   end
   box.size = box.size + #chunk
@@ -38,7 +38,7 @@ function inbox.push(box, chunk)
     tail = sub(box.data, math.max(box.at, #box.data - #END + 2))
   end
   local seam = tail .. sub(chunk, 1, #END - 1)
-  box.ended = box.ended or find(chunk, END, 1, true) ~= nil or find(seam, END, 1, true) ~= nil
+  box.may_have_message = box.may_have_message or find(chunk, END, 1, true) ~= nil or find(seam, END, 1, true) ~= nil
   box.tail = sub(#chunk < #END and tail .. chunk or chunk, 1 - #END)
   -- To avoid many small strings, each piece is joined with the pieces before it that are not larger.
   while count > 0 and #chunk < limits.large_read and #pieces[count] <= #chunk do
@@ -66,7 +66,7 @@ end
 
 -- Returns the next complete text message, or nil. The second result is true if the message is too long.
 function inbox.next_message(box)
-  if not box.ended then
+  if not box.may_have_message then
     return nil
   end
   local first, last = find(box.data, END, box.at, true)
@@ -75,13 +75,13 @@ function inbox.next_message(box)
     first, last = find(box.data, END, 1, true)
   end
   if not first then
-    box.ended = false
+    box.may_have_message = false
     return nil
   end
   local start = find(box.data, "%S", box.at)
   box.size = box.size - (last + 1 - box.at)
   box.at = last + 1
-  box.ended = box.size > 0
+  box.may_have_message = box.size > 0
   if first - start > limits.message then
     return nil, true
   end

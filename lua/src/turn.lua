@@ -266,6 +266,16 @@ local function do_deferred(self, deadline)
   return false
 end
 
+-- Sends the replies that wait if a further one of `size` bytes would not fit into the same slice. Otherwise, only the
+-- first slice of the replies to many requests would be sent before the script sleeps again (connection.lua). Returns
+-- false if the connection is closed.
+local function flush_full(self, size)
+  if self.unsent + size > limits.send_slice then
+    connection.flush(self)
+  end
+  return self.socket ~= nil
+end
+
 local function do_requests(self, deadline)
   if not read_frames(self) then
     log.warn("a link sent bytes that are not a frame of protocol %d", version.protocol)
@@ -290,7 +300,11 @@ local function do_requests(self, deadline)
     local cancelled = self.cancelled and self.cancelled[request.id]
     if not cancelled then
       if not has_to_wait(request) then
+        local before = self.unsent
         answer(self, request)
+        if not flush_full(self, self.unsent - before) then
+          return true
+        end
       elseif not defer(self, request) then
         return deferred or done > 0
       end
@@ -309,13 +323,13 @@ local function has_enough(self)
   if self.binary then
     return self.queue_last - self.queue_first + 1 >= limits.queue
   end
-  return self.inbox.ended or self.waiting ~= nil
+  return self.inbox.may_have_message or self.waiting ~= nil
 end
 
 -- Whether there is a whole message to perform, and the inbox is too full to read more before that.
 local function has_read_enough(self)
   local box = self.inbox
-  return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.ended)
+  return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.may_have_message)
 end
 
 -- Reads what has arrived. `readable` is true if it is known that there is something to read.
@@ -339,7 +353,7 @@ end
 
 -- Whether an ended connection can be closed. A text client's messages are all performed first.
 local function is_over(self)
-  return self.binary or self.dismissed or not self.inbox.ended and not self.waiting
+  return self.binary or self.dismissed or not self.inbox.may_have_message and not self.waiting
 end
 
 -- Gives a connection its turn. `readable` is true if it is known that there is something to read; `now` is the
@@ -360,7 +374,7 @@ function turn.take(self, readable, now)
       done = do_messages(self, now + SECONDS)
     end
   end
-  if self.unsent > 0 then
+  if self.unsent > 0 and self.socket then
     connection.flush(self)
   end
   if self.ended and self.socket and is_over(self) then

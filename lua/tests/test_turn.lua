@@ -17,8 +17,7 @@ local function cancel(id)
 end
 
 local function resets()
-  local _, count = table.concat(emu.calls, " "):gsub("reset", "")
-  return count
+  return fake.count_calls("reset")
 end
 
 test("a cancel that comes after more requests than fit into the queue still prevents its request", function()
@@ -39,6 +38,37 @@ test("a cancel that comes after more requests than fit into the queue still prev
   eq(replies[last - 1], 0)
   eq(replies[last], nil)
   eq(replies[last + 1], 0)
+end)
+
+-- Connects a link that sends 20 requests whose replies have 5,000 bytes each.
+local function many_replies(name)
+  local socket, self, take = connect()
+  greet(socket, take, name)
+  emu = fake.emu { readRange = ("x"):rep(5000), currentFrame = 9 }
+  for id = 1, 20 do
+    socket:arrive(request(id, string.pack("<I1I4I4", 0x23, 0x02000000, 5000)))
+  end
+  return socket, self
+end
+
+test("the replies to many requests are sent in slices during their turn", function()
+  local socket, self = many_replies(24)
+  turn.take(self, false, math.huge)
+  local replies = read_stream(socket.written)
+  eq(#replies, 20)
+  eq(self.unsent, 0)
+  eq(socket.largest_write <= limits.send_slice, true)
+end)
+
+test("if a connection is lost while the replies of a turn are sent, it is closed", function()
+  local socket, self = many_replies(25)
+  function socket.send(which)
+    which.error = 2
+    return -1
+  end
+  turn.take(self, false, math.huge)
+  eq(self.socket, nil)
+  eq(socket.closed, 1)
 end)
 
 test("at level debug, log lines have the name of a request that was traced", function()
