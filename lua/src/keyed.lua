@@ -28,8 +28,9 @@ local keyed = {}
 
 local digests, replies = {}, {} -- by key: the batch or its hash, and the reply
 local under_way = {} -- the keys whose reply is not final yet
--- The keys in the order in which their requests were performed, and the times at which they were performed. The indices
--- are `first` to `last`.
+local ended = {} -- by key: when its temporary reply became final
+-- The keys in the order in which they expire, and the times from which their full time is counted. The indices are
+-- `first` to `last`.
 local order, times = {}, {}
 local first, last = 1, 0
 local whole = 1 -- the index in `order` of the first key whose reply was not dropped
@@ -79,13 +80,26 @@ local function drop(key)
   replies[key] = nil
 end
 
--- Forgets the keys that were remembered for their full time.
+local function append(key, time)
+  last = last + 1
+  order[last], times[last] = key, time
+end
+
+-- Forgets the keys that were remembered for their full time. The full time of a request whose frames ran later, such as
+-- a run, is counted from its end.
 local function expire(now)
   while first <= last and now - times[first] >= limits.keyed_seconds do
     local key = order[first]
-    drop(key)
-    digests[key], under_way[key], order[first], times[first] = nil, nil, nil, nil
+    order[first], times[first] = nil, nil
     first = first + 1
+    local time = under_way[key] and now or ended[key]
+    ended[key] = nil
+    if time then
+      append(key, time)
+    else
+      drop(key)
+      digests[key] = nil
+    end
   end
   whole = math.max(whole, first)
 end
@@ -123,8 +137,7 @@ end
 -- Remembers the reply to a batch with a new key. If `is_under_way`, the reply is temporary until `replace` sets the
 -- final one.
 function keyed.remember(key, batch, reply, is_under_way)
-  last = last + 1
-  order[last], times[last] = key, seconds()
+  append(key, seconds())
   digests[key], replies[key], under_way[key] = digest(batch), reply, is_under_way or nil
   bytes = bytes + #reply
   drop_oldest_replies()
@@ -132,7 +145,7 @@ end
 
 -- Replaces a temporary reply with the final one.
 function keyed.replace(key, reply)
-  under_way[key] = nil
+  under_way[key], ended[key] = nil, seconds()
   if replies[key] then
     bytes = bytes + #reply - #replies[key]
     replies[key] = reply

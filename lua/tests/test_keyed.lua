@@ -70,6 +70,22 @@ test("a key is remembered for its full time even if the system's time is set for
   stopwatch.seconds = seconds
 end)
 
+test("the full time of a key whose request takes long begins at the end of the request", function()
+  local undo = later(20 * limits.keyed_seconds)
+  keyed.remember("run", "run", "", true)
+  local undo_end = later(2 * limits.keyed_seconds)
+  eq(select(2, keyed.recall("run", "run", 1)), refusal.BUSY, "it is still under way")
+  keyed.replace("run", frames.encode_reply(7, 100, 0, ""))
+  local undo_almost = later(limits.keyed_seconds - 10)
+  eq(keyed.recall("run", "run", 1) ~= nil, true, "its time is not over")
+  local undo_over = later(limits.keyed_seconds)
+  eq(select("#", keyed.recall("run", "run", 1)), 1, "its time is over")
+  undo_over()
+  undo_almost()
+  undo_end()
+  undo()
+end)
+
 test("large writes with keys do not cause other keys to be forgotten", function()
   keyed.remember("tap", "press A", "reply to it")
   local write = string.rep("w", 200000)
