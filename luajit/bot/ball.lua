@@ -51,7 +51,7 @@ local function break_brick(ball, x, y)
   return true
 end
 
-local function move_across(ball)
+local function move_horizontally(ball)
   local x, y = ball.x + ball.dx, ball.y
   if x < LEFT then
     x, ball.dx = LEFT, -ball.dx
@@ -66,7 +66,7 @@ local function move_across(ball)
   end
 end
 
-local function move_down(ball)
+local function move_vertically(ball)
   local x, y = ball.x, ball.y + ball.dy
   if y < TOP then y, ball.dy = TOP, -ball.dy end
   local edge = ball.dy < 0 and y - RADIUS or y + RADIUS
@@ -79,8 +79,8 @@ end
 
 --- Moves the ball by one frame.
 function M.move(ball)
-  move_across(ball)
-  move_down(ball)
+  move_horizontally(ball)
+  move_vertically(ball)
 end
 
 --- Moves the ball frame by frame until it has come down to the height of the paddle or has hit the last brick.

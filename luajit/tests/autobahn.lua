@@ -159,15 +159,12 @@ for place, cut in ipairs { false, "frames", 1 } do
   add("5." .. 8 + place, { frame(0, "nothing to continue"), frame(TEXT, hello) }, failed(WRONG), cut)
   add("5." .. 11 + place, { frame(0, "nothing to continue", true), frame(TEXT, hello) }, failed(WRONG), cut)
 end
-for place, is_part in ipairs { true, true, false } do
-  local begin = { frame(TEXT, "fragment1", true), frame(0, "fragment2") }
+add("5.15", {
+  frame(TEXT, "fragment1", true), frame(0, "fragment2"), frame(0, "fragment3", true), frame(TEXT, "fragment4"),
+}, { text "fragment1fragment2", failed(WRONG)[1] })
+for place, is_part in ipairs { true, false } do
   local again = frame(0, "fragment3", is_part)
-  if place == 1 then
-    add("5.15", { begin[1], begin[2], again, frame(TEXT, "fragment4") },
-      { text "fragment1fragment2", failed(WRONG)[1] })
-  else
-    add("5." .. 14 + place, { again, frame(TEXT, "fragment4"), again, frame(TEXT, "fragment5") }, failed(WRONG))
-  end
+  add("5." .. 15 + place, { again, frame(TEXT, "fragment4"), again, frame(TEXT, "fragment5") }, failed(WRONG))
 end
 add("5.18", { frame(TEXT, "fragment1", true), frame(TEXT, "fragment2") }, failed(WRONG))
 for place, cut in ipairs { "frames", false } do

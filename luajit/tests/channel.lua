@@ -174,7 +174,8 @@ local function cpu_of_waits()
 end
 
 check.test("a sleeping side uses no processor time and is woken", function()
-  -- Without sleep, the waits would always take 0.6 s. On a virtual machine, time that others steal can count as used.
+  -- Without sleep, the waits would always use 0.6 s of processor time. On a virtual machine, time in which other
+  -- machines use the processor can count as used, too.
   check.eventually(10, function() return cpu_of_waits() < 0.06 end, "the waits used little processor time")
 end)
 

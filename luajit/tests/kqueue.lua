@@ -31,13 +31,7 @@ local socket = require "framewire.socket"
 local time = require "framewire.time"
 local watch = require "framewire.watch"
 
-local function pair()
-  local listener = assert(socket.listen())
-  local one = assert(socket.connect("127.0.0.1", select(2, listener:name()), 1))
-  local other = assert(listener:accept(1))
-  listener:close()
-  return one, other
-end
+local pair = process.pair
 
 check.test("the library is libkqueue, and kqueue is the poller that loops use", function()
   assert(library.kqueue)

@@ -3,18 +3,10 @@
 local check = require "tests.support.check"
 local loops = require "framewire.loop"
 local poller = require "framewire.poller"
-local socket = require "framewire.socket"
+local process = require "tests.support.process"
 local timer = require "framewire.timer"
 
-local function pair()
-  local listener = assert(socket.listen { port = 0 })
-  local _, port = listener:name()
-  local client = assert(socket.connect("127.0.0.1", port, 1))
-  assert(listener:wait(poller.READ, 1))
-  local server = assert(listener:accept())
-  listener:close()
-  return client, server
-end
+local pair = process.pair
 
 for _, name in ipairs { "epoll", "poll" } do
   check.test(name .. " reports ready descriptors and no others", function()
@@ -42,6 +34,18 @@ for _, name in ipairs { "epoll", "poll" } do
     check.equal(source:change(server.fd, poller.READ), nil, "changing a descriptor that is not watched")
     client:close()
     server:close()
+    source:close()
+  end)
+
+  check.test(name .. " does not report a closed descriptor that was added twice", function()
+    local source = assert(poller.new(name))
+    local client, server = pair()
+    assert(source:add(server.fd, poller.READ))
+    source:add(server.fd, poller.READ)
+    assert(source:remove(server.fd))
+    server:close()
+    check.equal(source:wait(0), 0)
+    client:close()
     source:close()
   end)
 

@@ -17,15 +17,7 @@ local function new_loop(name)
   return loop, lines
 end
 
--- Two connected sockets.
-local function pair()
-  local listener = assert(socket.listen { port = 0 })
-  local _, port = listener:name()
-  local one = assert(socket.connect("127.0.0.1", port, 1))
-  local other = assert(listener:accept(1))
-  listener:close()
-  return one, other
-end
+local pair = process.pair
 
 for _, name in ipairs { "epoll", "poll" } do
   check.test(name .. ": an echo server sends everything back with little memory", function()

@@ -47,6 +47,20 @@ check.test("a file can be watched alone, and a missing one is an error", functio
   changes:close()
 end)
 
+check.test("slashes at the end of a path do not change the reported paths", function()
+  local folder = process.folder()
+  os.execute(("mkdir '%s/a'"):format(folder))
+  local changes = assert(watch.new())
+  assert(changes:add(folder, { recursive = true }))
+  assert(changes:add(folder .. "/a/"))
+  os.execute(("mkdir '%s/a/new'"):format(folder))
+  expect(changes, "created", folder .. "/a/new")
+  process.write(folder .. "/a/new/file", "1")
+  expect(changes, "changed", folder .. "/a/new/file")
+  process.remove_folder(folder)
+  changes:close()
+end)
+
 -- Runs a function with a new folder that is watched with the option `recursive`.
 local function with_tree(body)
   local folder = process.folder()

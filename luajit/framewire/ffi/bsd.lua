@@ -1,6 +1,6 @@
 --- macOS and FreeBSD: C declarations and constants, from the published headers of macOS 14 and FreeBSD 14 (64 bits).
--- Some of the numbers are different on OpenBSD and NetBSD. The tests run the code for kqueue on Linux, with libkqueue.
--- They only load the rest of this file.
+-- Some of the numbers are different on OpenBSD and NetBSD. The tests run on Linux. They load this file, but do not call
+-- its functions. The code for kqueue is in other files, which the tests run with libkqueue.
 
 local ffi = require "ffi"
 local unix = require "framewire.ffi.unix"

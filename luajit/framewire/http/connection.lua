@@ -207,8 +207,8 @@ local function answer(self, head, body)
   response:text(500, "the handler failed; the server's log has the reason\n")
 end
 
--- Called after the complete requests in `input` were served. Keeps incomplete input for later, and waits for the next
--- event with its time-out.
+-- Called after the complete requests in `input` were served. Keeps incomplete input for later, sets the time-out of the
+-- next phase, and waits for the next event.
 local function settle(self, input)
   local server = self.server
   local rest = input.stop - input.start

@@ -34,8 +34,8 @@ function M.refusal(headers, hosts, scheme)
   if host then
     local name = strip_port(host)
     if not is_address(name) and not hosts[name] then
-      return ("this server is not called '%s'; use its IP address or localhost, or start it with --allow-host")
-        :format(name)
+      return ("this server is not called '%s'; use its IP address or localhost, or allow the name (--allow-host; in a "
+        .. "program of your own, the option `hosts` of http.guard)"):format(name)
     end
   end
   local origin = headers.origin

@@ -277,9 +277,10 @@ function Response:upgrade(protocol, on_upgrade)
   return finish(self, out)
 end
 
---- Lets the handler return before it answers. The connection serves no other request until the reply. Raises an error
---- if the request has been answered already.
----@return table response answer with the methods of this object; its field `closed` is true when the client has gone
+--- Lets the handler return before it answers. The connection serves no other request until the answer is complete.
+--- Raises an error if the request has been answered already.
+---@return table response has the same methods, with which the handler answers later; its field `closed` is true when
+--- the client has gone
 function Response:later()
   if self.started or self.late then error("this request has been answered already", 2) end
   local late = setmetatable({

@@ -1,4 +1,5 @@
---- The HTTP server of one loop: accepts connections, counts them, ends them after time-outs, and stops them.
+--- The HTTP server of one loop: accepts connections, counts them, ends them after time-outs, and ends all of them
+-- when it stops.
 
 local buffer = require "framewire.buffer"
 local cache = require "framewire.http.cache"

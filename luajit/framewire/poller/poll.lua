@@ -18,8 +18,10 @@ local bits = { [0] = 0, sys.POLLIN, sys.POLLOUT, sys.POLLIN + sys.POLLOUT }
 local Poll = {}
 Poll.__index = Poll
 
+-- If there is an entry for a descriptor already, replaces it. The descriptor may have been closed without `remove`, and
+-- have got the same number again.
 function Poll:add(fd, interest)
-  local slot = self.count
+  local slot = self.slots[fd] or self.count
   if slot == self.capacity then
     local grown = ffi.new("struct fw_pollfd[?]", self.capacity * 2)
     ffi.copy(grown, self.watched, ffi.sizeof("struct fw_pollfd") * self.capacity)
@@ -29,7 +31,7 @@ function Poll:add(fd, interest)
   self.watched[slot].events = bits[interest]
   self.watched[slot].revents = 0
   self.slots[fd] = slot
-  self.count = slot + 1
+  self.count = math.max(self.count, slot + 1)
   return true
 end
 

@@ -85,8 +85,8 @@ local function watch_tree(self, folder, mask, changes)
   return true
 end
 
--- The path that is stored for a folder that was added with `recursive`: it has no slashes at its end.
-local function root_of(path)
+-- The path that is stored: it has no slashes at its end.
+local function stored(path)
   path = path:match("^(.-)/*$")
   return path == "" and "/." or path -- the root folder
 end
@@ -97,8 +97,8 @@ end
 ---@return true|nil ok
 ---@return string? message
 function Watch:add(path, options)
+  path = stored(path)
   if not (options and options.recursive) then return watch_one(self, path, MASK) end
-  path = root_of(path)
   local ok, message, code = watch_tree(self, path, MASK + sys.IN_ONLYDIR)
   if not ok then
     forget_tree(self, path)
@@ -112,10 +112,10 @@ end
 -- inside of one that was added with `recursive`, it stays watched as part of the outer folder.
 ---@param path string
 function Watch:remove(path)
-  local root = root_of(path)
-  if self.roots[root] then
-    self.roots[root] = nil
-    forget_tree(self, root)
+  path = stored(path)
+  if self.roots[path] then
+    self.roots[path] = nil
+    forget_tree(self, path)
   elseif self.is_deep[path] then
     watch_one(self, path, INNER) -- the outer folder reports again when it is deleted or moved
   elseif self.numbers[path] then

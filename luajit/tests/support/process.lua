@@ -54,6 +54,17 @@ local function wait_for_port(port)
   end, "something listens on port " .. port)
 end
 
+--- Creates two connected TCP sockets: the one that connected, and the one that was accepted.
+---@return table one
+---@return table other
+function M.pair()
+  local listener = assert(socket.listen())
+  local one = assert(socket.connect("127.0.0.1", select(2, listener:name()), 1))
+  local other = assert(listener:accept(1))
+  listener:close()
+  return one, other
+end
+
 --- Runs a function while a server runs.
 ---@param options table as for `http.serve`; this function sets the port
 ---@param body fun(port: integer)
