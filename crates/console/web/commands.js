@@ -98,6 +98,8 @@ function emulation(app) {
   const isPaused = () => status.value.phase === "paused" || status.value.phase === "lockstep";
   /** @type {number | "unlimited" | undefined} */
   let before;
+  /** Resolves when the request for the higher speed has ended. @type {Promise<unknown> | undefined} */
+  let faster;
   return [
     {
       title: "Pause or resume",
@@ -114,9 +116,11 @@ function emulation(app) {
         const { emulator } = status.value;
         if (before !== undefined || typeof emulator?.speed !== "number") return;
         before = emulator.speed;
-        return act(actions.speed("unlimited"));
+        faster = act(actions.speed("unlimited"));
+        return faster;
       },
-      release: () => {
+      release: async () => {
+        await faster;
         const speed = before;
         before = undefined;
         if (speed !== undefined) return act(actions.speed(speed));

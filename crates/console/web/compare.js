@@ -48,6 +48,11 @@ export class Comparison {
       this.#summary,
       this.#list,
     );
+    app.api.emulator.follow(() => {
+      // The differences belong to the emulator that was selected before.
+      setText(this.#summary, "");
+      fill(this.#list);
+    });
   }
 
   /**

@@ -48,6 +48,11 @@ export function finder(app, use) {
         count === 0 ? "Not found in work RAM." : `${count} ${count === 1 ? "place" : "places"}.`;
       fill(list, ...places.map((place) => placeRow(place, "", use)));
     });
+  app.api.emulator.follow(() => {
+    // The places belong to the emulator that was selected before.
+    summary.textContent = "";
+    fill(list);
+  });
   return el(
     "div",
     { class: "finder" },

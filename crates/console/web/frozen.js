@@ -30,6 +30,9 @@ export class FrozenList {
   constructor(app) {
     this.#app = app;
     app.api.emulator.follow(() => {
+      // The listed values belong to the emulator that was selected before.
+      this.#shown = "[]";
+      this.element.hidden = true;
       this.#asked = Number.NEGATIVE_INFINITY;
     });
   }
@@ -52,8 +55,10 @@ export class FrozenList {
 
   async refresh() {
     this.#asked = performance.now();
+    const emulator = this.#app.api.emulator.value;
     /** @type {{ frozen: FrozenValue[] }} */
     const { frozen } = await this.#ask();
+    if (emulator !== this.#app.api.emulator.value) return;
     const text = JSON.stringify(frozen);
     if (text === this.#shown) return;
     this.#shown = text;

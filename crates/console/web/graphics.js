@@ -82,13 +82,15 @@ export class GraphicsPanel {
     this.#open.follow((open) => {
       labels.forEach((label, index) => {
         choices[index]?.setAttribute("aria-pressed", String(label === open));
-        this.#views[index]?.element.toggleAttribute("hidden", label !== open);
+        this.#views[index]?.element.toggleAttribute("hidden", label !== open || !this.#graphics);
       });
       this.#draw();
     });
     app.api.emulator.follow(() => {
       // These graphics belong to the emulator that was selected before.
       this.#graphics = undefined;
+      for (const { element } of this.#views) element.hidden = true;
+      this.#detail.show(undefined);
     });
   }
 
@@ -141,6 +143,7 @@ export class GraphicsPanel {
   #draw() {
     const view = this.#view;
     if (!this.#graphics || !view) return;
+    view.element.hidden = false;
     view.show(this.#graphics);
     this.#detail.show(view.detail(this.#graphics));
   }

@@ -148,6 +148,7 @@ export class MemoryPanel {
       this.#domain.value = "";
       this.#updateNames();
       this.#grid.show(this.#start);
+      this.#inspect(this.#grid.selected);
     });
     app.marks.place.follow((place) => {
       const here = place?.domain === this.#domain.value ? place : undefined;
@@ -200,7 +201,7 @@ export class MemoryPanel {
 
   /**
    * Adapts the panel to the console. A Game Boy's addresses have 16 bits, and its work RAM is at another address. If the
-   * Game Boy has the selected address, which a link can have named, it stays selected.
+   * Game Boy has the selected address, the address stays selected, because it may come from a link.
    * @param {boolean} gameBoy
    */
   #setConsole(gameBoy) {

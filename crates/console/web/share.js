@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { button, field } from "./controls.js";
+import { button, disable, field } from "./controls.js";
 import { el, setText } from "./dom.js";
 import { gif, RATE } from "./gif.js";
 import { saveFile } from "./transport.js";
@@ -48,10 +48,7 @@ export function sharePanel(app, clip) {
     });
 
   const video = button({ icon: "download", label: "WebM" }, saveWebM);
-  if (!("MediaRecorder" in globalThis)) {
-    video.setAttribute("aria-disabled", "true");
-    video.title = "This browser does not write WebM files.";
-  }
+  if (!("MediaRecorder" in globalThis)) disable(video, "This browser does not write WebM files.");
   return el(
     "div",
     {},

@@ -41,7 +41,7 @@ export function tabs(label, all) {
   /** The tab that was open before. */
   const before = setting("tab-before", all[1]?.id ?? "", isTab);
   let last = open.value;
-  /** A tab that the user wants to see, but that is not present. It opens once present. @type {string | undefined} */
+  /** A tab that the user wants to see, but that is not there yet. It opens when it appears. @type {string | undefined} */
   let missed;
   const buttons = all.map((tab) => {
     const control = el(

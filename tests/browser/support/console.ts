@@ -95,6 +95,19 @@ export class Console {
   }
 }
 
+/** Drops a file on the page, as a user does. */
+export async function drop(page: Page, name: string, bytes: Uint8Array): Promise<void> {
+  const data = await page.evaluateHandle(
+    ({ name, bytes }) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([new Uint8Array(bytes)], name));
+      return transfer;
+    },
+    { name, bytes: [...bytes] },
+  );
+  await page.dispatchEvent("main", "drop", { dataTransfer: data });
+}
+
 /** The lamps of the demo game, from its memory map. */
 export const LAMPS: ReadonlyMap<string, Lamp> = lamps();
 

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -127,4 +127,13 @@ async function firstMatch(child: ChildProcess, pattern: RegExp): Promise<string>
 /** The path of a file of the repository. */
 export function repository(path: string): string {
   return join(ROOT, path);
+}
+
+/** Arguments for a server with emulators of these names. Each has its own copy of the demo game, in this folder. */
+export function demoCopies(folder: string, names: readonly string[]): string[] {
+  return names.flatMap((name) => {
+    const rom = join(folder, `${name}.gba`);
+    copyFileSync(repository("rom/framewire-demo.gba"), rom);
+    return ["--rom", `${name}=${rom}`];
+  });
 }

@@ -1,10 +1,10 @@
 /** Accessibility: axe, keyboard only, small screens, touch, reduced motion. */
 
-import { copyFileSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
 import type { AxeResults } from "axe-core";
 import { Console } from "../support/console.ts";
-import { repository } from "../support/server.ts";
+import { demoCopies } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const TABS = ["Memory", "Graphics", "Watches", "Snapshots", "Recordings", "Input", "Share", "Link", "Log"];
@@ -36,11 +36,7 @@ for (const [size, viewport] of [
     test("axe finds no violation in any panel, in both themes", async ({ page, serve }) => {
       test.setTimeout(360_000);
       // The tool Emulators exists only if the server has several emulators.
-      const roms = ["one", "two"].flatMap((name) => {
-        const rom = test.info().outputPath(`${name}.gba`);
-        copyFileSync(repository("rom/framewire-demo.gba"), rom);
-        return ["--rom", `${name}=${rom}`];
-      });
+      const roms = demoCopies(test.info().outputPath(), ["one", "two"]);
       const opened = new Console(page, await serve(roms));
       await opened.open();
       await page.evaluate(AXE);

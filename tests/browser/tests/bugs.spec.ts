@@ -1,11 +1,11 @@
 /** Tests for bugs of the page that were fixed. Each test is named for the behaviour that the bug broke. */
 
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Console } from "../support/console.ts";
 import { gameBoyRom } from "../support/gameboy.ts";
-import { repository } from "../support/server.ts";
+import { demoCopies, repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
@@ -167,9 +167,27 @@ test("after a change of the emulator, nothing of the old one is visible", async 
   await opened.open("/?emulator=demo");
   const panel = await opened.tab("Memory");
   await expect(panel.getByRole("gridcell").first()).toHaveText("46");
+  await panel.getByLabel("Find in work RAM").fill("FWDEMO01");
+  await panel.getByRole("button", { name: "Find", exact: true }).click();
+  const found = panel.getByRole("button", { name: /^02000000/ });
+  await expect(found).toBeVisible();
+  const value = panel.locator(".inspector dd").first();
+  await expect(value).toHaveText("70");
+  await panel.getByLabel("New value").fill("70");
+  await panel.getByRole("button", { name: "Freeze", exact: true }).click();
+  const frozen = panel.getByRole("list", { name: "Frozen values" });
+  await expect(frozen).toBeVisible();
+  const graphics = await opened.tab("Graphics");
+  await expect(graphics.locator("canvas:visible").first()).toBeVisible();
+
   await page.getByLabel("Emulator", { exact: true }).selectOption("gone");
   await expect(page.locator(".veil")).toContainText("No emulator");
+  await expect(graphics.locator("canvas:visible")).toHaveCount(0);
+  await opened.tab("Memory");
   await expect(panel.getByRole("gridcell").first()).toHaveText("··");
+  await expect(found).toHaveCount(0);
+  await expect(value).toHaveText("–");
+  await expect(frozen).toBeHidden();
   expect(await opened.pixel(120, 120)).toEqual([0, 0, 0]);
 });
 
@@ -568,12 +586,7 @@ test("a replay is followed and cancelled after another emulator is selected", as
   page,
   serve,
 }, info) => {
-  const args = ["one", "two"].flatMap((name) => {
-    const rom = info.outputPath(`${name}.gba`);
-    copyFileSync(repository("rom/framewire-demo.gba"), rom);
-    return ["--rom", `${name}=${rom}`];
-  });
-  const server = await serve(args);
+  const server = await serve(demoCopies(info.outputPath(), ["one", "two"]));
   const opened = new Console(page, server);
   await opened.open();
   const panel = await opened.tab("Recordings");

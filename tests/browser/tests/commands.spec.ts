@@ -1,7 +1,7 @@
 /** Hotkeys, the command palette, dropped files, and undoing the loading of a state. */
 
 import { readFileSync } from "node:fs";
-import type { Page } from "@playwright/test";
+import { drop } from "../support/console.ts";
 import { repository, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -15,19 +15,6 @@ interface State {
 const SCORE = 0x0200_0044;
 
 const state = async (server: Server): Promise<State> => server.json("/v1/emulator");
-
-/** Drops a file on the page, as a user does. */
-async function drop(page: Page, name: string, bytes: Uint8Array): Promise<void> {
-  const data = await page.evaluateHandle(
-    ({ name, bytes }) => {
-      const transfer = new DataTransfer();
-      transfer.items.add(new File([new Uint8Array(bytes)], name));
-      return transfer;
-    },
-    { name, bytes: [...bytes] },
-  );
-  await page.dispatchEvent("main", "drop", { dataTransfer: data });
-}
 
 test("hotkeys pause, resume and step, and one fast-forwards while it is held", async ({
   console: page,
@@ -45,6 +32,25 @@ test("hotkeys pause, resume and step, and one fast-forwards while it is held", a
   await page.page.keyboard.down("f");
   await expect.poll(async () => (await state(server)).speed).toBe("unlimited");
   await page.page.keyboard.up("f");
+  await expect.poll(async () => (await state(server)).speed).toBe(1);
+});
+
+test("after a short tap of the key for fast forward, the old speed is set last", async ({
+  console: page,
+  server,
+}) => {
+  // The request for the higher speed takes longer than that for the old speed.
+  const sent: string[] = [];
+  await page.page.route("**/v1/speed*", async (route) => {
+    const body = route.request().postData() ?? "";
+    if (body.includes("unlimited")) await new Promise((resolve) => setTimeout(resolve, 300));
+    await route.continue();
+    sent.push(body);
+  });
+  await page.screen.focus();
+  await page.page.keyboard.press("f");
+  await expect.poll(() => sent.length).toBe(2);
+  expect(sent[0]).toContain("unlimited");
   await expect.poll(async () => (await state(server)).speed).toBe(1);
 });
 

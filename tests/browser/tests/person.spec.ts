@@ -2,6 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { drop } from "../support/console.ts";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -140,15 +141,7 @@ for (const [name, viewport, hasTouch] of [
       await test.step("drop another game", async () => {
         const rom = new Uint8Array(readFileSync(repository("rom/framewire-demo.gba")));
         rom.set(new TextEncoder().encode("ANOTHER"), 0xa0);
-        const data = await page.page.evaluateHandle(
-          (bytes) => {
-            const transfer = new DataTransfer();
-            transfer.items.add(new File([new Uint8Array(bytes)], "another.gba"));
-            return transfer;
-          },
-          [...rom],
-        );
-        await page.page.dispatchEvent("main", "drop", { dataTransfer: data });
+        await drop(page.page, "another.gba", rom);
         await expect.poll(async () => (await state()).title).toMatch(/^ANOTHER/);
       });
     });

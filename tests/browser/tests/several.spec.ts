@@ -1,20 +1,11 @@
 /** A server with several emulators. */
 
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Console, LAMPS } from "../support/console.ts";
-import { repository } from "../support/server.ts";
+import { demoCopies } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page shows and controls the selected emulator", async ({ page, serve }) => {
-  const folder = mkdtempSync(join(tmpdir(), "framewire-roms-"));
-  const args = ["left", "right"].flatMap((name) => {
-    const rom = join(folder, `${name}.gba`);
-    copyFileSync(repository("rom/framewire-demo.gba"), rom);
-    return ["--rom", `${name}=${rom}`];
-  });
-  const server = await serve(args);
+  const server = await serve(demoCopies(test.info().outputPath(), ["left", "right"]));
   const opened = new Console(page, server);
   await opened.open();
   const presses = async (emulator: string): Promise<unknown> => {
@@ -47,17 +38,10 @@ test("the page shows and controls the selected emulator", async ({ page, serve }
   await page.reload();
   await expect(page.getByLabel("Emulator", { exact: true })).toHaveValue("right");
   await expect(opened.button("Resume")).toBeVisible();
-  rmSync(folder, { recursive: true });
 });
 
 test("the tool Emulators shows all emulators live, and a click selects one", async ({ page, serve }) => {
-  const folder = test.info().outputPath();
-  const args = ["one", "two", "three"].flatMap((name) => {
-    const rom = join(folder, `${name}.gba`);
-    copyFileSync(repository("rom/framewire-demo.gba"), rom);
-    return ["--rom", `${name}=${rom}`];
-  });
-  const server = await serve(args);
+  const server = await serve(demoCopies(test.info().outputPath(), ["one", "two", "three"]));
   const opened = new Console(page, server);
   await opened.open();
   const wall = await opened.tab("Emulators");
