@@ -157,7 +157,7 @@ static bool break_brick(i32 x, i32 y, struct events *events)
 
 /* Moves the ball horizontally. Checks two points on the ball's leading edge, so that the ball cannot pass between the
  * corners of two bricks. */
-static void move_across(struct events *events)
+static void move_horizontally(struct events *events)
 {
     i32 x = mem.ball_x + mem.ball_dx, y = mem.ball_y;
     if (x < FIELD_LEFT * SUB + RADIUS || x > FIELD_RIGHT * SUB - RADIUS) {
@@ -174,7 +174,7 @@ static void move_across(struct events *events)
 }
 
 /* Moves the ball vertically, upwards or downwards, with the same checks. */
-static void move_down(struct events *events)
+static void move_vertically(struct events *events)
 {
     i32 x = mem.ball_x, y = mem.ball_y + mem.ball_dy;
     if (y < FIELD_TOP * SUB + RADIUS) {
@@ -232,8 +232,8 @@ static void launch(void)
 
 static void play(struct events *events)
 {
-    move_across(events);
-    move_down(events);
+    move_horizontally(events);
+    move_vertically(events);
     meet_paddle(events);
 
     if (mem.bricks_left == events->hits) {

@@ -7,7 +7,7 @@
 #include "view.h"
 
 /* Reads the keys and records them in memory. Returns the keys that were pressed since the last frame. */
-static u16 look_at_keys(void)
+static u16 read_keys(void)
 {
     u16 held = ~REG_KEYINPUT & ((1 << KEY_COUNT) - 1);
     u16 pressed = held & ~mem.held;
@@ -50,7 +50,7 @@ int main(void)
     for (;;) {
         wait_for_vblank();
         mem.frame++;
-        struct events events = game_step(look_at_keys());
+        struct events events = game_step(read_keys());
         view_update();
         sprites_update(&events);
         sound_play(&events);

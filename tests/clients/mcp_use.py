@@ -247,13 +247,8 @@ async def check_rights():
             assert "not offered" in await refused(client, tool, **arguments.get(tool, {})), tool
         assert await call(client, "observe", values=[COUNTER, "scratch[0]"]) == before
     # A request from a web page of another origin is refused, and so is a request with an unknown host name.
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
-    usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-    host = URL.removeprefix("http://")
     for headers in [{"origin": "http://evil.example"}, {"host": "evil.example"}]:
-        connection = http.client.HTTPConnection(host)
-        connection.request("POST", "/mcp", body, {**usual, **headers})
-        assert connection.getresponse().status == 403, headers
+        assert post({"id": 1, "method": "tools/list", "params": {}}, **headers).status == 403, headers
 
 
 async def check_script(mode):

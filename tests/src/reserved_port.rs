@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpSocket;
 
-/// Reserves a port on which nothing listens. No other program gets it while the socket exists. On Linux, the program for
-/// which it is reserved can bind it again with the option `SO_REUSEADDR`, because this socket does not listen.
+/// Reserves a port on which nothing listens. No other program gets it while the socket exists. On Linux, the program
+/// for which it is reserved can bind it again with the option `SO_REUSEADDR`, because this socket does not listen.
 pub fn reserved_port() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_reuseaddr(true).expect("an option");

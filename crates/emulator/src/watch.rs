@@ -159,8 +159,8 @@ pub struct WorkRam {
 }
 
 /// The parts of a console's work RAM that hashes cover. `console` is mGBA's number for the console. For the Game Boy
-/// Advance (0), the parts are its two work RAMs. For the Game Boy (1), they are the work RAM and the high RAM that the
-/// bus shows.
+/// Advance (0), the parts are its two work RAMs. For the Game Boy (1), they are the work RAM and the high RAM, as the
+/// bus shows them.
 pub fn work_ram(console: u8) -> [WorkRam; 2] {
     let domain = |name, length| WorkRam { domain: Some(name), address: 0, length };
     let bus = |address, length| WorkRam { domain: None, address, length };

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_the_places_in_the_lists_that_decoding_uses() {
+    fn codes_are_indexes_into_the_lists_that_decoding_uses() {
         assert!(Type::ALL.iter().enumerate().all(|(index, kind)| *kind as usize == index));
         assert!(Unary::ALL.iter().enumerate().all(|(index, unary)| *unary as usize == index));
         assert!(Binary::ALL.iter().enumerate().all(|(index, binary)| *binary as usize == index));

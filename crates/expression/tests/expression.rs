@@ -200,8 +200,9 @@ fn errors_name_the_problem_and_its_column() {
     refused("   ", 4, "nothing is here");
     refused("score >", 8, "not the end");
     refused("score > 10 10", 12, "operator or the end");
-    refused("(score", 7, "`)` is missing for the bracket of column 1");
-    refused("u16[0x10", 9, "`]` is missing for the bracket of column 4");
+    refused(&"é".repeat(600), 512, "1024 bytes at most");
+    refused("(score", 7, "`)` is missing for the bracket in column 1");
+    refused("u16[0x10", 9, "`]` is missing for the bracket in column 4");
     refused("scroe > 1", 1, "no symbol is called `scroe`");
     refused("1 + u64[0]", 5, "neither a type (u8, u16, u32, i8, i16, i32) nor a symbol");
     refused("u16 > 3", 1, "write u16[ADDRESS]");

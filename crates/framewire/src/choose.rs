@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_too_large_is_refused() {
+    fn an_invalid_port_is_refused() {
         for (text, port) in [("127.0.0.1:99999", "99999"), ("desk:0", "0"), ("desk:", ""), ("[::1]:x", "x")] {
             let error = with_port(text).expect_err(text).to_string();
             assert!(

@@ -41,7 +41,7 @@ impl Settings {
             {
                 bail!(
                     "--files cannot be used with --attach {address}: paths on that machine cannot be \
-                     checked from here; remove --files: without it, clients on other machines cannot name files"
+                     checked from here. Remove --files; without it, clients on other machines cannot name files"
                 );
             }
         }

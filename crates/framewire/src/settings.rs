@@ -136,7 +136,7 @@ pub struct Settings {
     /// `allow_script` in its script too
     #[arg(long, env = "FRAMEWIRE_ALLOW_SCRIPT")]
     pub allow_script: bool,
-    /// Keep snapshots and recordings in this folder [default: the user data directory]
+    /// Keep snapshots and recordings in this folder [default: the user's data folder]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
     pub data: Option<PathBuf>,
     /// Send each request as a span to the OpenTelemetry collector at this URL, such as http://127.0.0.1:4318; needs a
@@ -188,8 +188,8 @@ impl Settings {
         })
     }
 
-    /// The folder for snapshots and recordings: the one that is set, or else the user data directory, such as
-    /// `~/.local/share/framewire`. `None` if there is no such directory.
+    /// The folder for snapshots and recordings: the one that is set, or else the user's data folder, such as
+    /// `~/.local/share/framewire`. `None` if there is no such folder.
     pub fn data(&self) -> Option<PathBuf> {
         let default = || Some(ProjectDirs::from("", "", "framewire")?.data_dir().to_owned());
         self.data.clone().or_else(default)

@@ -83,7 +83,7 @@ fn assert_no_failures(row: &Row) {
     assert_eq!((row.success, row.failures.len()), (100.0, 0), "{row:?}");
 }
 
-/// Runs `framewire bench` until the game held its speed in all rows, and reads the last report. No request may fail.
+/// Runs `framewire bench` until the game keeps its speed in all rows, and returns the last report. No request may fail.
 fn clean(args: &[&str]) -> Report {
     let mut last = None;
     let measure = || {
@@ -95,14 +95,14 @@ fn clean(args: &[&str]) -> Report {
         last = Some(report);
         all
     };
-    // The range is wide, because a busy machine runs fewer frames. After a delay, the game runs up to 200 ms of frames
-    // in addition, which is more than the range allows in a run of one second.
+    // The range is wide, because a busy machine runs fewer frames. After a delay, the game runs up to 200 ms of
+    // additional frames, which is more than the range allows in a run of one second.
     until_good(measure, |all| all.iter().all(|held| (5.0..70.0).contains(held)));
     last.expect("a report")
 }
 
 #[test]
-fn the_studys_endpoint_holds_the_studys_rates() {
+fn the_endpoint_of_the_study_keeps_up_with_its_rates() {
     let server = Server::start();
     let url = format!("{}/mgbaendpoint", server.http);
     let report = clean(&[&url, "--rates", "1,5,10,20,40", "--duration", "2s", "--rest", "50ms"]);
@@ -293,7 +293,7 @@ fn the_last_report_stays_until_the_next_is_whole() {
 }
 
 #[test]
-fn the_report_is_written_although_nothing_reads_the_output() {
+fn the_report_is_written_even_if_nothing_reads_the_output() {
     let json = tempfile::NamedTempFile::new().unwrap();
     let mut child = Command::new(PROGRAM)
         .args(["bench", "embedded", "-r", "100", "-d", "500ms", "--json", json.path().to_str().unwrap()])
@@ -319,7 +319,7 @@ fn a_path_that_is_not_utf_8_can_be_an_output() {
 }
 
 #[test]
-fn while_the_last_replies_are_awaited_a_line_is_printed_once_a_second() {
+fn progress_is_printed_each_second_while_the_last_replies_are_awaited() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("marker://{}", silent.local_addr().unwrap());
     let output = bench(&[&url, "--emulator", "none", "-r", "5", "-d", "1s", "--timeout", "3s"]);

@@ -50,7 +50,7 @@ impl Failure {
     /// There is nothing at `path`.
     pub(crate) fn no_such_path(path: &str) -> Failure {
         let message =
-            format!("there is no {path}; GET /docs shows every path, GET /openapi.json describes them");
+            format!("there is no {path}; GET /docs shows every path, and GET /openapi.json describes them");
         Failure::new(StatusCode::NOT_FOUND, message)
     }
 
@@ -79,7 +79,7 @@ impl From<OpError> for Failure {
             Status::BadArgument => StatusCode::BAD_REQUEST,
             Status::Unsupported => StatusCode::NOT_IMPLEMENTED,
             Status::NoGame => {
-                let message = format!("{}: no ROM is loaded, open a game in mGBA", error.message);
+                let message = format!("{}: no ROM is loaded; open a game in mGBA", error.message);
                 return Failure::new(StatusCode::GATEWAY_TIMEOUT, message);
             }
             Status::Failed | Status::Lost | Status::NotDone => StatusCode::BAD_GATEWAY,

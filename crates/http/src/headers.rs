@@ -28,7 +28,7 @@ const OWN: HeaderValue = HeaderValue::from_static(
 );
 
 /// Adds the security headers to a reply. `shared` says whether pages of other origins may show it.
-pub(crate) fn shield(headers: &mut HeaderMap, shared: bool) {
+pub(crate) fn add_security_headers(headers: &mut HeaderMap, shared: bool) {
     let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(if is_page { OWN } else { NOTHING });
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -86,7 +86,7 @@ impl Problem {
     }
 
     /// The value at a place in a JSON body, such as `ops[3].address`, cannot be used.
-    pub(crate) fn in_body(place: &str, problem: &str) -> Problem {
+    pub(crate) fn at(place: &str, problem: &str) -> Problem {
         let detail = format!("{place}: {problem}");
         Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }
     }

@@ -259,7 +259,7 @@ pub(crate) fn unwritten(error: FolderError, how: &str) -> Problem {
 
 impl From<NameError> for Problem {
     fn from(error: NameError) -> Problem {
-        Problem::in_body("name", &error.to_string())
+        Problem::at("name", &error.to_string())
     }
 }
 

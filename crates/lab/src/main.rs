@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use figures::{Extent, page, record, soak};
@@ -89,7 +90,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             (table, "table", record.figures.iter().all(|figure| figure.missed.is_empty()))
         }
         Command::Soak { minutes, rate, output } => {
-            let record = soak::run(Duration::from_secs_f64(60.0 * minutes), rate)?;
+            let length = Duration::try_from_secs_f64(60.0 * minutes)
+                .with_context(|| format!("--minutes is {minutes}; use a number such as 10"))?;
+            let record = soak::run(length, rate)?;
             let table = page::soak(&record);
             output.write(&record, "soak", &table)?;
             (table, "soak", record.missed.is_empty())

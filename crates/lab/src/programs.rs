@@ -18,7 +18,7 @@ pub fn check() -> anyhow::Result<()> {
         let names: Vec<_> = missing.iter().map(|(program, _)| *program).collect();
         let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
         bail!(
-            "{} not found; install what is missing: sudo apt install {} (`make study` also installs it)",
+            "{} not found; install the missing packages: sudo apt install {} (`make study` also installs them)",
             names.join(", "),
             packages.join(" ")
         );

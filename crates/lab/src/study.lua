@@ -3,8 +3,8 @@
 --
 -- It works as such scripts usually do. The queue for new connections has mGBA's default length, 1, and the script
 -- accepts one connection per frame. mGBA adds a frame callback for each connection, which calls the connection's
--- `received` callback when data has arrived. This one reads up to the first complete message, and answers all complete
--- messages that it has read.
+-- `received` callback when data has arrived. The `received` callback of this script reads up to the first complete
+-- message, and answers all complete messages that it has read.
 
 local END = "<|END|>"
 local READ = 1024 -- bytes at a time

@@ -30,7 +30,7 @@ impl TextClient {
     pub fn connect(address: SocketAddr, limit: Duration) -> Result<Self> {
         let stream = TcpStream::connect_timeout(&address, limit)
             .map_err(Error::io(format!("connect to the script at {address}")))?;
-        stream.set_nodelay(true).map_err(Error::io("set no delay"))?;
+        stream.set_nodelay(true).map_err(Error::io("set TCP_NODELAY"))?;
         stream.set_write_timeout(Some(limit)).map_err(Error::io("set the time limit"))?;
         let mut client = Self { stream, received: Vec::new(), random: fastrand::Rng::new() };
         client.set_limit(limit)?;

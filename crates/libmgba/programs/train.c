@@ -1,5 +1,6 @@
-/* Plays games for the profile that libmgba is optimised with: `train FILE...`, GBA and Game Boy ROMs, or the .hex files
- * of this folder. Each game runs with and without pictures, with keys, savestates and sound. */
+/* Plays games to record the profile with which libmgba is optimised. Usage: `train FILE...`. A file is a GBA ROM, a
+ * Game Boy ROM, or a .hex file of this folder. Each game runs with and without pictures, with keys, savestates and
+ * sound. */
 #include <mgba/flags.h>
 
 #include <mgba-util/vfs.h>

@@ -202,7 +202,7 @@ static void configure(struct mCore* core, const struct fw_console* console) {
 	mCoreConfigLoadDefaults(&core->config, &options);
 	/* Idle loops run like other code. libmgba does not try to detect and skip them. */
 	mCoreConfigSetDefaultValue(&core->config, "idleOptimization", "ignore");
-	/* A program may hold left and right together. */
+	/* Clients may hold left and right at the same time. */
 	mCoreConfigSetDefaultIntValue(&core->config, "allowOpposingDirections", 1);
 	if (console->model) {
 		/* mGBA has a setting for each kind of game. */

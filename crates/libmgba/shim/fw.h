@@ -148,7 +148,7 @@ int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
 
 /* ---- clock.c: the clock of cartridges that have one ---- */
 
-/* As the `zone` of a clock: games see the host's time zone. */
+/* The value of `zone` that means the host's time zone. */
 #define FW_NO_ZONE INT32_MIN
 /* Games see the host's clock. */
 void fw_clock_set_host(struct fw_core*);

@@ -336,7 +336,7 @@ static void run_frame(struct GB* gb) {
 				continue;
 			}
 		}
-		/* libmgba runs the next instruction. If an event is due within it, only the part before the event. */
+		/* libmgba runs the next instruction. If an event is due within it, libmgba runs only the part before the event. */
 		do {
 			SM83Tick(cpu);
 		} while (cpu->executionState != SM83_CORE_FETCH && cpu->cycles < cpu->nextEvent);

@@ -118,7 +118,7 @@ impl Core {
         Ok(core)
     }
 
-    /// Replaces the running ROM without resetting the machine, as `emu:loadFile`
+    /// Replaces the running ROM without resetting the console, as `emu:loadFile`
     /// does in Lua. The processor continues in the new ROM at its current address;
     /// call [`reset`](Core::reset) to start the game.
     ///

@@ -113,7 +113,7 @@ pub enum Error {
         len: usize,
     },
     /// There is no memory domain with this index; see [`Core::domains`](crate::Core::domains).
-    #[error("no memory domain number {index}")]
+    #[error("there is no memory domain with the index {index}")]
     UnknownDomain {
         /// The requested index.
         index: usize,

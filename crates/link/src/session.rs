@@ -117,8 +117,8 @@ impl Session {
         Some((id, Submission { batch, deadline, given_up: None, respond }))
     }
 
-    /// Puts back a request that [`Session::take_first`] returned. It counts as sent, but will be sent again, because it has
-    /// changed nothing.
+    /// Puts back a request that [`Session::take_first`] returned. It counts as sent, but will be sent again, because it
+    /// has changed nothing.
     pub fn put_back(&mut self, id: u64, submission: Submission) {
         let Submission { batch, deadline, respond, .. } = submission;
         self.deadlines.insert((deadline, id));

@@ -28,8 +28,8 @@ pub enum Check {
 pub enum CheckError {
     /// The text does not have a known form.
     #[error(
-        "{0:?} is not a check of replies; use echo, status, status=404, equals=TEXT, contains=TEXT or none (@FILE as TEXT \
-         reads a file)"
+        "{0:?} is not a check of replies; use echo, status, status=404, equals=TEXT, contains=TEXT or none; with @FILE as \
+         TEXT, the text is read from that file"
     )]
     Unknown(String),
     /// The text to search for is empty, so every reply contains it.

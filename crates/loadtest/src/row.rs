@@ -99,14 +99,14 @@ pub struct Row {
     pub series: Vec<Point>,
     /// Warnings for the reader about the figures.
     pub warnings: Vec<String>,
-    /// Whether the run was stopped before its time.
+    /// Whether the run was stopped before its end.
     pub cut_short: bool,
     /// Requests that were still open when the run was stopped. They count neither as correct nor as failed.
     #[serde(default)]
     pub cut_off: u64,
 }
 
-/// Bytes of all requests of a run.
+/// The bytes of all requests of a run, and of their replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {
     /// The bytes of requests.

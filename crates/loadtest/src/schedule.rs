@@ -14,8 +14,8 @@ pub struct Schedule {
     workers: u64,
     /// How many due times the iterator has returned so far.
     count: u64,
-    /// With Poisson arrivals: the random position of the last returned request among the requests of all workers; 0 at
-    /// first. It is a number of requests, with a fraction.
+    /// With Poisson arrivals: how many requests all workers together have, on average, up to the time of the last
+    /// returned request; 0 at first. It rises in random steps.
     place: f64,
     random: fastrand::Rng,
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::session::Session;
 use crate::tools::ToolError;
@@ -101,19 +101,13 @@ pub(crate) async fn last(session: &Session, count: usize) -> Result<Vec<Note>, T
 async fn file(session: &Session) -> Result<Option<PathBuf>, ToolError> {
     let Some(folder) = &session.options.notes else { return Ok(None) };
     let state = session.call("emulatorState", json!({})).await?;
-    let text = |name: &str| state[name].as_str().unwrap_or_default().to_owned();
-    let name: String = format!("{}-{}", text("title"), checksum(&state["checksum"]))
+    let title = state["title"].as_str().unwrap_or_default();
+    let checksum = state["checksum"].as_str().unwrap_or("unknown");
+    let name: String = format!("{title}-{checksum}")
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' })
         .collect();
     Ok(Some(folder.join(format!("{name}.jsonl"))))
-}
-
-fn checksum(value: &Json) -> String {
-    match value {
-        Json::String(text) => text.clone(),
-        _ => "unknown".to_owned(),
-    }
 }
 
 #[cfg(test)]

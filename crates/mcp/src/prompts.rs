@@ -18,11 +18,11 @@ pub(crate) const ALL: [Prompt; 3] = [
         name: "find_address",
         description: "Find where the game keeps a value",
         argument: ("value", "Such as: the number of lives, 3 now"),
-        text: "Find the address in memory of: {value}. First look with symbols. If there is no name, save a snapshot. Begin a search of \
-            the smallest type that fits, narrow it by the present number, change the number by playing with act, and narrow again \
-            by equal, increased or decreased, until few candidates are left. If none is left, begin again with a larger type. Check \
-            the candidates: write another number, look at the picture, then load the snapshot. Report the address, the type, and \
-            an expression that reads it.",
+        text: "Find the memory address of: {value}. First look for a name with symbols. If there is no name, save a snapshot. Begin a \
+            search of the smallest type that fits, narrow it with equal and the present number, change the number by playing with \
+            act, and narrow again with equal, increased or decreased, until few candidates are left. If none is left, begin again \
+            with a larger type. Check the candidates: write another number, look at the picture, then load the snapshot. Report \
+            the address, the type, and an expression that reads it.",
     },
     Prompt {
         name: "reproduce_bug",

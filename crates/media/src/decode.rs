@@ -28,8 +28,8 @@ pub enum DecodeError {
     #[error("the key picture lacks some of its tiles")]
     Gaps,
     /// A tile's own list has an invalid number of colours.
-    #[error("a tile's list has {0} colours; at most 16 are accepted")]
-    Colours(u8),
+    #[error("a tile's list has {0} colors; at most 16 are accepted")]
+    Colors(u8),
     /// A pixel's colour is not in the palette or in its tile's list.
     #[error("a colour is not in its list")]
     Place,
@@ -69,7 +69,7 @@ impl Decoder {
             self.pixels.resize(usize::from(header.width) * usize::from(header.height) * 3, 0);
         }
         body.walk(grid.tiles(), |tile, places| {
-            grid.draw(tile, &mut self.pixels, |pixel| body.colours[usize::from(places[pixel])]);
+            grid.draw(tile, &mut self.pixels, |pixel| body.colors[usize::from(places[pixel])]);
         })?;
         self.header = Some(header);
         Ok(header)
@@ -89,20 +89,20 @@ fn follows(delta: &Header, last: &Header) -> bool {
 
 /// A message after its header.
 struct Body<'a> {
-    colours: &'a [[u8; 3]],
+    colors: &'a [[u8; 3]],
     runs: &'a [u8],
 }
 
 impl<'a> Body<'a> {
     fn new(header: &Header, bytes: &'a [u8]) -> Result<Body<'a>, DecodeError> {
-        let len = usize::from(header.colours) * 3;
-        let (colours, runs) = bytes.split_at_checked(len).ok_or(DecodeError::Short)?;
-        Ok(Body { colours: colours.as_chunks().0, runs })
+        let len = usize::from(header.colors) * 3;
+        let (colors, runs) = bytes.split_at_checked(len).ok_or(DecodeError::Short)?;
+        Ok(Body { colors: colors.as_chunks().0, runs })
     }
 
     /// Calls `found` with each tile and the palette indexes of its pixels, which are all valid.
     fn walk(&self, tiles: usize, mut found: impl FnMut(usize, &[u16; AREA])) -> Result<(), DecodeError> {
-        let mut bytes = Bytes { rest: self.runs, colours: self.colours.len() };
+        let mut bytes = Bytes { rest: self.runs, colors: self.colors.len() };
         let mut tile = 0;
         while !bytes.rest.is_empty() {
             tile += usize::from(bytes.short()?);
@@ -122,7 +122,7 @@ impl<'a> Body<'a> {
 struct Bytes<'a> {
     rest: &'a [u8],
     /// The size of the palette.
-    colours: usize,
+    colors: usize,
 }
 
 impl<'a> Bytes<'a> {
@@ -138,8 +138,8 @@ impl<'a> Bytes<'a> {
 
     /// Reads a palette index.
     fn place(&mut self) -> Result<u16, DecodeError> {
-        let place = if is_wide(self.colours) { self.short()? } else { self.take(1)?[0].into() };
-        if usize::from(place) < self.colours { Ok(place) } else { Err(DecodeError::Place) }
+        let place = if is_wide(self.colors) { self.short()? } else { self.take(1)?[0].into() };
+        if usize::from(place) < self.colors { Ok(place) } else { Err(DecodeError::Place) }
     }
 
     fn tile(&mut self) -> Result<[u16; AREA], DecodeError> {
@@ -151,7 +151,7 @@ impl<'a> Bytes<'a> {
             }
             return Ok(places);
         }
-        let bits = bits(count.into()).ok_or(DecodeError::Colours(count))?;
+        let bits = bits(count.into()).ok_or(DecodeError::Colors(count))?;
         let mut own = [0; 16];
         let own = &mut own[..usize::from(count)];
         for place in own.iter_mut() {

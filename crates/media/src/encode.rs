@@ -51,20 +51,20 @@ impl Encoder {
 
     fn message(&mut self, kind: Kind, base: u32, image: Image, stamp: Stamp) -> Vec<u8> {
         self.collect(&image);
-        let colours = self.palette.colours();
+        let colors = self.palette.colors();
         let header = Header {
             kind,
             width: image.width(),
             height: image.height(),
-            colours: colours.len() as u16,
+            colors: colors.len() as u16,
             frame: stamp.frame,
             tick: stamp.tick,
             base,
         };
-        let mut message = Vec::with_capacity(Header::LEN + colours.len() * 3 + self.tiles.len() * 32);
+        let mut message = Vec::with_capacity(Header::LEN + colors.len() * 3 + self.tiles.len() * 32);
         header.write(&mut message);
-        message.extend(colours.as_flattened());
-        let wide = is_wide(colours.len());
+        message.extend(colors.as_flattened());
+        let wide = is_wide(colors.len());
         let mut next = 0;
         let mut places = self.places.iter();
         for run in self.tiles.chunk_by(|tile, after| tile + 1 == *after) {
@@ -103,8 +103,8 @@ impl Encoder {
 }
 
 /// Whether an index into a palette of this many colours takes two bytes.
-pub(crate) fn is_wide(colours: usize) -> bool {
-    colours > 256
+pub(crate) fn is_wide(colors: usize) -> bool {
+    colors > 256
 }
 
 /// Writes a tile: the length of its own list of palette indexes, the list, and for each pixel its position in the list.

@@ -24,7 +24,7 @@ pub struct Header {
     /// The height in pixels.
     pub height: u16,
     /// The number of colours in the message's palette.
-    pub colours: u16,
+    pub colors: u16,
     /// The emulator's frame counter.
     pub frame: u32,
     /// The number of frames that have run since the emulator started.
@@ -40,7 +40,7 @@ impl Header {
     /// Appends the header.
     pub(crate) fn write(&self, message: &mut Vec<u8>) {
         message.extend([self.kind as u8, VERSION]);
-        for field in [self.width, self.height, self.colours] {
+        for field in [self.width, self.height, self.colors] {
             message.extend(field.to_le_bytes());
         }
         for field in [self.frame, self.tick, self.base] {
@@ -66,7 +66,7 @@ impl Header {
         }
         let (width, height) = (short(2), short(4));
         checked_size(width.into(), height.into())?;
-        let (colours, frame, tick, base) = (short(6), long(8), long(12), long(16));
-        Ok(Header { kind, width, height, colours, frame, tick, base })
+        let (colors, frame, tick, base) = (short(6), long(8), long(12), long(16));
+        Ok(Header { kind, width, height, colors, frame, tick, base })
     }
 }

@@ -6,7 +6,7 @@ const SLOTS: usize = 1 << 17;
 #[derive(Debug)]
 pub(crate) struct Palette {
     /// The colours, in the order of their first use.
-    colours: Vec<[u8; 3]>,
+    colors: Vec<[u8; 3]>,
     /// A hash table with open addressing: an index into `colours` plus one, or 0 for a free slot.
     slots: Box<[u16]>,
     /// The positions of the used slots, so that `clear` can empty them quickly.
@@ -15,20 +15,20 @@ pub(crate) struct Palette {
 
 impl Default for Palette {
     fn default() -> Palette {
-        Palette { colours: Vec::new(), slots: vec![0; SLOTS].into(), taken: Vec::new() }
+        Palette { colors: Vec::new(), slots: vec![0; SLOTS].into(), taken: Vec::new() }
     }
 }
 
 impl Palette {
     pub fn clear(&mut self) {
-        self.colours.clear();
+        self.colors.clear();
         for slot in self.taken.drain(..) {
             self.slots[slot as usize] = 0;
         }
     }
 
-    pub fn colours(&self) -> &[[u8; 3]] {
-        &self.colours
+    pub fn colors(&self) -> &[[u8; 3]] {
+        &self.colors
     }
 
     /// The index of `colour`, which is added if it is new. A picture has at most 65,535 pixels, so an index plus one
@@ -40,12 +40,12 @@ impl Palette {
         loop {
             match self.slots[slot] {
                 0 => break,
-                found if self.colours[usize::from(found) - 1] == colour => return found - 1,
+                found if self.colors[usize::from(found) - 1] == colour => return found - 1,
                 _ => slot = (slot + 1) % SLOTS,
             }
         }
-        let place = self.colours.len() as u16;
-        self.colours.push(colour);
+        let place = self.colors.len() as u16;
+        self.colors.push(colour);
         self.slots[slot] = place + 1;
         self.taken.push(slot as u32);
         place

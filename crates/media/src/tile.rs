@@ -7,9 +7,9 @@ pub(crate) const AREA: usize = SIDE * SIDE;
 /// The largest number of colours in a tile with its own list.
 pub(crate) const MAX_OWN: usize = 16;
 
-/// The bits per pixel in a tile with a list of `colours` colours; `None` if no list can have this number of colours.
-pub(crate) fn bits(colours: usize) -> Option<usize> {
-    match colours {
+/// The bits per pixel in a tile with a list of `colors` colours; `None` if no list can have this number of colours.
+pub(crate) fn bits(colors: usize) -> Option<usize> {
+    match colors {
         1 => Some(0),
         2 => Some(1),
         3..=4 => Some(2),

@@ -30,7 +30,8 @@ pub struct Batch {
     /// Its name in logs, at most [`MAX_TRACE`] bytes. The name has no other effect.
     pub trace: Option<String>,
     /// Accepts any address, like mGBA's own functions: an address outside of the console's memory or of a memory domain
-    /// wraps around, reads the open bus, or has no effect. Otherwise a batch with such an address is refused as a whole.
+    /// wraps around, reads the open bus, or has no effect. If this is false, a batch with such an address is refused as
+    /// a whole.
     pub unchecked: bool,
 }
 

@@ -9,7 +9,8 @@ pub const MAX_RANGES: usize = 256;
 /// The largest number of bytes of a range.
 pub const MAX_LENGTH: u16 = 4096;
 
-/// The largest number of bytes that all watches of a connection cover together.
+/// The largest number of bytes in all ranges of a watch. The script has the same limit for all watches of a connection
+/// together.
 pub const MAX_WATCHED: usize = 65_536;
 
 /// Flag of a watch: report the keys held in each frame.

@@ -12,7 +12,7 @@ const MAGIC: &str = "FRAMEWIRE RECORDING 1\n";
 pub(crate) const WALL: &str = "wall";
 
 /// The largest length of a head in bytes.
-const LONGEST: usize = 8 * 1024;
+pub(crate) const LONGEST: usize = 8 * 1024;
 
 /// The game and the settings of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use framewire_protocol::wire::Wire;
 use framewire_states::{Folder, FolderError, Name};
 use tempfile::NamedTempFile;
 
-use crate::reader::Cut;
+use crate::reader::EndPlace;
 use crate::{Entry, MAX_FILE};
 
 /// The beginning of the names of such files. No [`Name`] begins like this.
@@ -58,9 +58,9 @@ pub(crate) fn complete(file: &mut File, reason: impl Fn(u64) -> String) -> io::R
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     Read::by_ref(file).take(MAX_FILE).read_to_end(&mut bytes)?;
-    let cuts = Cut::last(&bytes).map_err(io::Error::other)?;
+    let cuts = EndPlace::last(&bytes).map_err(io::Error::other)?;
     let mut failure = None;
-    for Cut { offset, frames, mut checksum } in cuts.into_iter().rev() {
+    for EndPlace { offset, frames, mut checksum } in cuts.into_iter().rev() {
         let reason = reason(frames);
         let mut end = Vec::new();
         Entry::End { frames, reason: reason.clone() }.encode(&mut end);

@@ -162,7 +162,7 @@ impl Recording {
 }
 
 /// A place between two entries, where the file can be cut off and completed with an end.
-pub(crate) struct Cut {
+pub(crate) struct EndPlace {
     /// The offset of the place in the file, in bytes.
     pub offset: usize,
     /// The number of frames before the place.
@@ -171,7 +171,7 @@ pub(crate) struct Cut {
     pub checksum: Hasher,
 }
 
-impl Cut {
+impl EndPlace {
     /// The largest number of places that [`last`](Self::last) returns. The entry for the end is written at one of them,
     /// over the entries after it. This many entries have more bytes than the entry for the end. So it fits at one of
     /// the places even if the disk is full.
@@ -182,7 +182,7 @@ impl Cut {
     /// # Errors
     ///
     /// If no part of the file can be played.
-    pub fn last(file: &[u8]) -> Result<VecDeque<Cut>, FormatError> {
+    pub fn last(file: &[u8]) -> Result<VecDeque<EndPlace>, FormatError> {
         let (_, length) = Head::read(file)?;
         let mut entries = Entries::after_head(file, length);
         let (mut cuts, mut frames) = (VecDeque::new(), 0);
@@ -194,10 +194,10 @@ impl Cut {
                 Entry::Keys { frames: more, .. } => frames += u64::from(more),
                 Entry::Picture(_) | Entry::Memory(_) => {}
             }
-            if cuts.len() == Cut::MANY {
+            if cuts.len() == EndPlace::MANY {
                 cuts.pop_front();
             }
-            cuts.push_back(Cut { offset: entries.offset(), frames, checksum: entries.checksum.clone() });
+            cuts.push_back(EndPlace { offset: entries.offset(), frames, checksum: entries.checksum.clone() });
         }
         if cuts.is_empty() {
             return Err(FormatError::Start(entries.damage(length, DamageKind::Entry)));

@@ -11,13 +11,11 @@ use framewire_emulator::Emulator;
 use framewire_states::{Entry, Folder, FolderError, Name};
 use tokio::sync::Mutex;
 
+use crate::head::LONGEST;
 use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Recording, Summary, journal};
 
 /// The largest number of recordings in the folder.
 const LIMIT: usize = 4096;
-
-/// The largest length of the head of a recording, in bytes.
-const HEAD: usize = 8 * 1024;
 
 /// On systems without file locks, a recording in progress counts as abandoned if nothing has been written to it
 /// for this long.
@@ -80,7 +78,7 @@ impl Recordings {
     pub fn list(&self) -> Result<Vec<Listed>, FolderError> {
         let entries = self.folder.list()?.into_iter();
         let listed = |entry: Entry| {
-            let (head, _) = Head::read(&self.folder.head(&entry.name, HEAD).ok()?).ok()?;
+            let (head, _) = Head::read(&self.folder.head(&entry.name, LONGEST).ok()?).ok()?;
             Some(Listed { entry, head })
         };
         Ok(entries.filter_map(listed).collect())

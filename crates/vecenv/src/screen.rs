@@ -104,8 +104,8 @@ impl Layout {
     }
 }
 
-/// For each of `to` pixels of the observation, which of `from` source pixels it covers. The weights of a pixel add up
-/// to `from`.
+/// For each of the `to` pixels of the observation: which of the `from` source pixels it covers. The weights of a pixel
+/// add up to `from`.
 fn sources(from: u32, to: u32) -> Vec<Covered> {
     let (from, to) = (from as usize, to as usize);
     let source = |pixel: usize| {

@@ -140,8 +140,8 @@ impl Served {
     }
 }
 
-/// The bytes of a body; null means no body. Requests to routes that read no body have none: if a
-/// route does not read the body, the server may close the connection after the reply.
+/// The bytes of a body; null means no body. A request to a route that reads no body must not have one. Otherwise, the
+/// server may close the connection after the reply.
 pub fn bytes_of(body: &Value) -> Vec<u8> {
     if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }

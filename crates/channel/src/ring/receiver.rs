@@ -224,7 +224,7 @@ impl<M: Memory> Receiver<M> {
 
     /// Whether this side has read all messages, but has not yet reported that to the other side.
     #[inline]
-    pub(super) fn has_unreported_idle(&self) -> bool {
+    pub(super) fn must_report_all_read(&self) -> bool {
         self.published != self.next as u32 && self.find().is_none()
     }
 

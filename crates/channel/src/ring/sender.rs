@@ -152,7 +152,7 @@ impl<M: Memory> Sender<M> {
         let stamp = self.head + 1;
         // If the two sides send in turn, this side has read everything. After it reports that, the other side can use
         // the mailbox.
-        let reader = reader.filter(|reader| matches!(place, Place::Mailbox) || reader.has_unreported_idle());
+        let reader = reader.filter(|reader| matches!(place, Place::Mailbox) || reader.must_report_all_read());
         let reported = reader.is_some();
         if let Some(reader) = reader {
             reader.store_consumed();

@@ -232,7 +232,7 @@ impl StateFetcher {
             self.add(end, thumbnail);
         }
         let progress = &mut *self.progress.lock();
-        // A state that arrived after `prepare` has cleared this.
+        // If a state arrived after `prepare`, `add` has cleared this.
         progress.went_to = Some(frame);
         progress.breaks += 1;
         self.history.set_current(line);

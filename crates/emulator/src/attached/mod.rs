@@ -86,8 +86,8 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
     let given_up = if has_run && batch.key.is_none() { Some(pending.given_up()) } else { None };
     let deadline = shared.advances.after(deadline);
     let advance = match batch.ops.last() {
-        // A batch with a run is not recorded. The script answers other requests during a run, so their deadlines need
-        // no extension. And the deadline of the run is far in the future.
+        // A batch with a run is not added to the advances. The script answers other requests during a run, so their
+        // deadlines need no extension. Also, the deadline of a run is far in the future.
         Some(Op::Advance { .. }) if !has_run => Some(Advances::begin(shared, deadline)),
         _ => None,
     };

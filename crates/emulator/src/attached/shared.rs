@@ -62,8 +62,8 @@ struct OwnTimelines {
     /// Those that are playing or waiting.
     under_way: BTreeSet<u32>,
     /// Timelines whose end the script has reported: those with the highest numbers, at most [`MAX_OVER`]. The reply to
-    /// the batch that started one can come after that: a batch with `run` or `advance` is answered after its frames,
-    /// and a repeated batch is answered again.
+    /// the batch that started a timeline can come after the report of its end: a batch with `run` or `advance` is
+    /// answered after its frames, and a repeated batch is answered again.
     over: BTreeSet<u32>,
 }
 

@@ -21,7 +21,7 @@ use super::support::{
     seconds, soon, wait_for, within,
 };
 use super::timelines::{assert_as_played, assert_how_it_ended, log, play, taps};
-use super::watches::{begin, range, request};
+use super::watches::{begin, next_where, range, request};
 
 /// Waits for the next event that is `wanted`, and skips the events before it.
 fn next(events: &mut Receiver<Event>, wanted: impl Fn(&EventKind) -> bool) -> Event {
@@ -92,12 +92,7 @@ fn a_watch_sees_every_frame_and_ends_with_its_handle() {
         before = change.new.clone();
     }
     call(&emulator, Op::AddKeys { keys: 2 });
-    let event = loop {
-        let event = soon(watch.next());
-        if event.keys == Some(2) {
-            break event;
-        }
-    };
+    let event = next_where(&mut watch, |event| event.keys == Some(2));
     assert!(event.ticks > 60);
     drop(watch);
     // The script has ended the watch, so all of the bytes that can be watched are free.
@@ -118,12 +113,7 @@ fn a_watch_continues_after_a_gap() {
     let mut events = emulator.events();
     let (mut watch, _) = begin(&emulator, WatchRequest { every: 10, ..request(vec![range(UNUSED, 4)]) });
     call(&emulator, Op::Write32 { address: UNUSED, value: 1 });
-    let event = loop {
-        let event = soon(watch.next());
-        if !event.changes.is_empty() {
-            break event;
-        }
-    };
+    let event = next_where(&mut watch, |event| !event.changes.is_empty());
     assert_eq!(event.changes[0].new, 1u32.to_le_bytes());
     forwarder.abort();
     next(&mut events, |kind| matches!(kind, EventKind::Disconnected { .. }));
@@ -140,13 +130,10 @@ fn a_watch_continues_after_a_gap() {
     assert_eq!((&gap.changes[0].old[..], &gap.changes[0].new[..]), (&[1, 0, 0, 0][..], &[2, 0, 0, 0][..]));
     assert!(gap.ticks > event.ticks, "{} after {}", gap.ticks, event.ticks);
     call(&emulator, Op::Write32 { address: UNUSED, value: 3 });
-    let event = loop {
-        let event = soon(watch.next());
+    let event = next_where(&mut watch, |event| {
         assert!(!event.gap && event.ticks > gap.ticks, "{event:?}");
-        if !event.changes.is_empty() {
-            break event;
-        }
-    };
+        !event.changes.is_empty()
+    });
     assert_eq!(
         (&event.changes[0].old[..], &event.changes[0].new[..]),
         (&[2, 0, 0, 0][..], &[3, 0, 0, 0][..])
@@ -304,12 +291,7 @@ fn a_watch_of_keys_reports_breaks_in_the_order_of_frames() {
     wait_for("some frames", || number(call(&emulator, Op::CurrentFrame {})) as u64 > first + 9);
     let reset = batch(&emulator, vec![Op::CurrentFrame {}, Op::Reset {}]);
     let last = number(reset.results[0].clone().expect("a frame")) as u64;
-    let broken = loop {
-        let event = soon(watch.next());
-        if event.discontinuity.is_some() {
-            break event;
-        }
-    };
+    let broken = next_where(&mut watch, |event| event.discontinuity.is_some());
     assert_eq!(broken.discontinuity, Some(Discontinuity::Reset));
     assert_eq!(broken.ticks, last - first, "{broken:?}");
     let next = soon(watch.next());

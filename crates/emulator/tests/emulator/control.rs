@@ -53,7 +53,7 @@ fn a_batch_runs_at_most_3600_frames() {
 }
 
 #[test]
-fn a_run_ends_in_its_frame_although_the_batch_of_another_run_runs_more_frames() {
+fn a_run_ends_in_its_frame_even_if_another_batch_runs_more_frames() {
     // At this speed, both batches arrive before the next frame.
     let emulator = start(Speed::Times(0.05), false);
     let first = emulator.submit(Batch::new(vec![one_frame_run(), Op::Advance { frames: 1 }]), seconds(10.0));

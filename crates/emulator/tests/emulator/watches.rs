@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use framewire_emulator::embedded::{Embedded, Speed};
-use framewire_emulator::{Change, Discontinuity, Emulator, MemoryRange, Watch, WatchEnd, WatchRequest};
+use framewire_emulator::{
+    Change, Discontinuity, Emulator, MemoryRange, Watch, WatchEnd, WatchEvent, WatchRequest,
+};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 
 use super::support::{
@@ -26,6 +28,16 @@ pub fn begin(emulator: &impl Emulator, request: WatchRequest) -> (Watch, Vec<u8>
     let watch = emulator.watch(request);
     let base = bytes(call(emulator, watch.op()));
     (watch, base)
+}
+
+/// Waits for the next event that is `wanted`, and skips the events before it.
+pub fn next_where(watch: &mut Watch, wanted: impl Fn(&WatchEvent) -> bool) -> WatchEvent {
+    loop {
+        let event = soon(watch.next());
+        if wanted(&event) {
+            return event;
+        }
+    }
 }
 
 /// Checks that there are no further events.

@@ -319,14 +319,14 @@ pub(super) fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
 
 pub(super) fn known_address(node: &Node, column: usize) -> Result<u32, ParseError> {
     if !node.is_known() {
-        return Err(led_by_pointer(column));
+        return Err(reached_by_pointer(column));
     }
     let address = known(node, column)?;
     u32::try_from(address)
         .map_err(|_| ParseError::new(column, format!("the address is {address}; use 0 to 0xffffffff")))
 }
 
-pub(super) fn led_by_pointer(column: usize) -> ParseError {
+pub(super) fn reached_by_pointer(column: usize) -> ParseError {
     ParseError::new(column, "a pointer leads to this address, which has to be known beforehand here")
 }
 

@@ -66,7 +66,8 @@ impl<'a> Parser<'a> {
         if text.len() > MAX_TEXT {
             let message =
                 format!("an expression has {MAX_TEXT} bytes at most, but this one has {}", text.len());
-            return Err(ParseError::new(MAX_TEXT, message));
+            let column = text.char_indices().take_while(|(at, _)| *at < MAX_TEXT).count();
+            return Err(ParseError::new(column, message));
         }
         let tokens = tokens(text)?;
         let purpose = Purpose::Value;
@@ -158,7 +159,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let found = self.peek().shown();
-        Err(self.wrong(format!("`{sign}` is missing for the bracket of column {opened}; found {found}")))
+        Err(self.wrong(format!("`{sign}` is missing for the bracket in column {opened}; found {found}")))
     }
 
     fn wrong(&self, message: impl Into<String>) -> ParseError {
@@ -168,7 +169,10 @@ impl<'a> Parser<'a> {
     /// Calls `parse` at a nesting depth one level deeper.
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
         if self.depth == MAX_DEPTH {
-            return Err(self.wrong(format!("at most {MAX_DEPTH} brackets and signs can be nested")));
+            let message = format!(
+                "at most {MAX_DEPTH} brackets and operators with one operand, such as `not`, can be nested"
+            );
+            return Err(self.wrong(message));
         }
         self.depth += 1;
         let result = parse(self);

@@ -1,6 +1,6 @@
 //! Parses names whose addresses are computed, such as `party[2].hp`.
 
-use super::memory::{known, known_address, led_by_pointer, within};
+use super::memory::{known, known_address, reached_by_pointer, within};
 use super::operators::binary;
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node};
@@ -115,7 +115,7 @@ impl Parser<'_> {
         if self.reads_memory {
             return Ok(Node::Read(kind, domain, Box::new(address)));
         }
-        Err(led_by_pointer(column))
+        Err(reached_by_pointer(column))
     }
 
     /// Makes the node of the value that a number represents.

@@ -38,7 +38,10 @@ impl Output {
         for (option, path) in named.chain([("--hdr", &args.hdr)]) {
             let Some(path) = path else { continue };
             let place = check(path).with_context(|| {
-                format!("cannot write {}; name a file in a folder that exists and is yours", path.display())
+                format!(
+                    "cannot write {}; name a file in a folder that exists and that you may write to",
+                    path.display()
+                )
             })?;
             if let Some((other, _)) = places.iter().find(|(_, taken)| *taken == place) {
                 bail!("{other} and {option} are both {}; give each a different file", path.display());

@@ -251,7 +251,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
         Some(path) => {
             ensure!(
                 url.path == "/",
-                "{url} has a path, and so have the requests in {}; give only {}://HOST:PORT",
+                "{url} has a path, and so do the requests in {}; give only {}://HOST:PORT",
                 path.display(),
                 url.scheme
             );

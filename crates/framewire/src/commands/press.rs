@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match reply.get("over").and_then(|over| over.get("cancelled")).and_then(Value::as_bool) {
         Some(false) => Ok(()),
         Some(true) => {
-            Err(Failure::Refused("the keys were released early: another client ended them".to_owned()))
+            Err(Failure::Refused("the keys were released early: another client cancelled them".to_owned()))
         }
         None => Err(Failure::Refused(
             "the keys are still being played; the emulator is paused or slow (--no-wait does not wait)"

@@ -20,13 +20,13 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The result of one check: whether all is well, what was found, and advice on what to do.
 struct Finding {
-    well: bool,
+    is_ok: bool,
     text: String,
     advice: Option<String>,
 }
 
-fn well(text: impl Into<String>) -> Finding {
-    Finding { well: true, text: text.into(), advice: None }
+fn ok(text: impl Into<String>) -> Finding {
+    Finding { is_ok: true, text: text.into(), advice: None }
 }
 
 fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
@@ -35,11 +35,11 @@ fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
 
 /// The finding for an error whose text already says what to do.
 fn refused(error: &(dyn std::error::Error + 'static)) -> Finding {
-    Finding { well: false, text: output::causes_in_a_line(error), advice: None }
+    Finding { is_ok: false, text: output::causes_in_a_line(error), advice: None }
 }
 
 fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
-    Finding { well: false, text: text.into(), advice: Some(advice.into()) }
+    Finding { is_ok: false, text: text.into(), advice: Some(advice.into()) }
 }
 
 /// Checks what `framewire serve` would use with the same arguments, and prints the findings. The exit code is 1 if
@@ -52,12 +52,12 @@ pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let findings = runtime.block_on(findings(&settings))?;
     for finding in &findings {
-        output::line(format_args!("{} {}", if finding.well { "ok  " } else { "look" }, finding.text))?;
+        output::line(format_args!("{} {}", if finding.is_ok { "ok  " } else { "look" }, finding.text))?;
         if let Some(advice) = &finding.advice {
             output::line(format_args!("     {advice}"))?;
         }
     }
-    Ok(if findings.iter().all(|finding| finding.well) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if findings.iter().all(|finding| finding.is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
@@ -79,7 +79,7 @@ async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
 }
 
 fn program() -> Finding {
-    well(format!(
+    ok(format!(
         "framewire {} for {} {}",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::OS,
@@ -92,7 +92,7 @@ fn library() -> Finding {
     use framewire_libmgba::Core;
     let version = framewire_libmgba::version();
     match Core::from_bytes(crate::choose::DEMO_ROM) {
-        Ok(core) => well(format!(
+        Ok(core) => ok(format!(
             "libmgba {version} ({}) runs the demo game ({})",
             framewire_libmgba::BUILD,
             core.title()
@@ -135,7 +135,7 @@ fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     let read = |setting: &PathBuf| {
         let (_, path) = named_path(setting);
         match SymbolFiles::default().load(path) {
-            Ok(()) => well(format!("{} contains symbols", path.display())),
+            Ok(()) => ok(format!("{} contains symbols", path.display())),
             Err(error) => wrong(output::causes_in_a_line(&error), "name another file with --symbols"),
         }
     };
@@ -150,7 +150,7 @@ fn data(settings: &Settings) -> Option<Finding> {
     };
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(&folder);
     Some(match tempfile::tempfile_in(there) {
-        Ok(_) => well(format!("snapshots and recordings are kept in {}", folder.display())),
+        Ok(_) => ok(format!("snapshots and recordings are kept in {}", folder.display())),
         Err(error) => wrong(
             format!("snapshots and recordings cannot be kept in {}: {error}", folder.display()),
             "choose a writable folder with --data",
@@ -171,7 +171,7 @@ fn rom(path: &Path) -> Finding {
         Ok(mut core) => {
             let text = format!("{} is a ROM ({})", path.display(), core.title());
             match core.rom_problems().join("; ") {
-                problems if problems.is_empty() => well(text),
+                problems if problems.is_empty() => ok(text),
                 problems => wrong(format!("{text}: {problems}"), "if the game fails, get the file again"),
             }
         }
@@ -189,14 +189,14 @@ fn rom(path: &Path) -> Finding {
 
 #[cfg(not(feature = "embedded"))]
 fn library() -> Finding {
-    well("built without libmgba: --attach works, --rom does not")
+    ok("built without libmgba: --attach works, --rom does not")
 }
 
 async fn script(address: &str) -> Finding {
     let mine = env!("CARGO_PKG_VERSION");
     match probe(address, TIMEOUT).await {
         Found::Script(Script::Framewire(version)) if version == mine => {
-            well(format!("script {version} answers at {address}"))
+            ok(format!("script {version} answers at {address}"))
         }
         Found::Script(Script::Framewire(version)) => wrong(
             format!("script {version} answers at {address}, this program is {mine}"),
@@ -224,7 +224,7 @@ async fn script(address: &str) -> Finding {
 
 async fn port(address: SocketAddr) -> Finding {
     match tokio::net::TcpListener::bind(address).await {
-        Ok(_) => well(format!("{address} is free for HTTP")),
+        Ok(_) => ok(format!("{address} is free for HTTP")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => wrong(
             format!("{address} is taken{}", owner(&address.to_string())),
             "stop that program, or use another address: `framewire serve --listen 127.0.0.1:5001`",

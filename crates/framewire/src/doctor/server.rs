@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{Finding, well, with_advice, wrong};
+use super::{Finding, ok, with_advice, wrong};
 use crate::settings::Settings;
 
 /// How long to wait for the server's answer. The server may have to wait for its emulators first.
@@ -75,7 +75,7 @@ fn serves_https(address: SocketAddr) -> Finding {
         "ask https://{address}/v1/emulators about them; a second server needs another address: `framewire serve \
          --listen 127.0.0.1:0`"
     );
-    with_advice(well(text), advice)
+    with_advice(ok(text), advice)
 }
 
 /// The token for reading: the one of `--read-token-file`, or else the one of `--token-file`.
@@ -114,7 +114,7 @@ fn program(address: SocketAddr, version: Option<&str>) -> Finding {
     );
     if version == Some(mine) {
         let advice = "a second one needs another address: `framewire serve --listen 127.0.0.1:0`";
-        return with_advice(well(text), advice);
+        return with_advice(ok(text), advice);
     }
     wrong(
         format!("{text}; this program is {mine}"),
@@ -140,7 +140,7 @@ fn emulator(emulator: &Emulator) -> Finding {
             "if it is paused or has no ROM: load a ROM, continue (Ctrl+P) and close open menus",
         );
     }
-    well(format!(
+    ok(format!(
         "its emulator {name} ({kind}{place}) is {run}: {game}, frame {frame}, {frames_per_second:.1} frames/s"
     ))
 }

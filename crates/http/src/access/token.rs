@@ -90,7 +90,7 @@ impl Token {
         let characters = token.chars().count();
         if !(SHORTEST..=LONGEST).contains(&characters) {
             return Err(format!(
-                "it has {characters} characters, and a token has {SHORTEST} to {LONGEST} that nobody can guess"
+                "it has {characters} characters; a token has {SHORTEST} to {LONGEST} characters that nobody can guess"
             ));
         }
         let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(byte);

@@ -21,12 +21,12 @@ use crate::access::login::{login_page, wants_page};
 use crate::access::pages::allow_page;
 use crate::compat::{self, CompatServices, RoutesAt};
 use crate::failure::Failure;
-use crate::headers::shield;
+use crate::headers::add_security_headers;
 use crate::idempotency::{self, Idempotency};
 use crate::metrics::{Answered, Meter};
 use crate::plain;
 use crate::routing::catalog::Catalog;
-use crate::transport::activity::{Activity, Outflow};
+use crate::transport::activity::{Activity, StreamControl};
 use crate::transport::connection::Peer;
 use crate::transport::connection::{Answer, Handler};
 use crate::transport::framing;
@@ -126,7 +126,7 @@ impl Dispatcher {
             Err(failure) => return Err(refuse(failure, &head)),
             Ok(Admission::Preflight(origin)) => {
                 let mut response = StatusCode::NO_CONTENT.into_response();
-                shield(response.headers_mut(), false);
+                add_security_headers(response.headers_mut(), false);
                 allow_page(origin, response.headers_mut());
                 return Ok(response);
             }
@@ -138,7 +138,7 @@ impl Dispatcher {
                 let request = Request::from_parts(parts, Body::new(body));
                 let login = Box::pin(self.gate.login(peer, request, &self.bodies)).await;
                 let mut response = login.unwrap_or_else(|failure| failure.answer(&path));
-                shield(response.headers_mut(), false);
+                add_security_headers(response.headers_mut(), false);
                 return Ok(response);
             }
             Ok(Admission::Request(caller, cors)) => (caller, cors),
@@ -174,7 +174,7 @@ impl Dispatcher {
                 (key, _) => {
                     let mut request = Request::from_parts(parts, Body::new(body));
                     if routes.is_none() {
-                        request.extensions_mut().insert(Outflow::new(activity.clone()));
+                        request.extensions_mut().insert(StreamControl::new(activity.clone()));
                     }
                     // The futures are boxed because they are large, and hyper copies the whole future of each request.
                     match key {
@@ -186,7 +186,7 @@ impl Dispatcher {
                 }
             },
         };
-        shield(response.headers_mut(), !matches!(cors, CorsPolicy::Own));
+        add_security_headers(response.headers_mut(), !matches!(cors, CorsPolicy::Own));
         if let CorsPolicy::Page(origin) = cors {
             allow_page(&origin, response.headers_mut());
         }
@@ -229,6 +229,6 @@ fn refuse(failure: Failure, head: &RequestHead<'_>) -> Response {
         let next = head.target.path_and_query().map_or("/", PathAndQuery::as_str);
         response = login_page(response, &reason, next);
     }
-    shield(response.headers_mut(), false);
+    add_security_headers(response.headers_mut(), false);
     response
 }

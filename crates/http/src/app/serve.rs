@@ -39,7 +39,7 @@ use crate::rpc::local::LocalCalls;
 use crate::rpc::routes::RouteMethods;
 use crate::storage::{Storage, searches};
 use crate::transport::Stopping;
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 use crate::transport::connection::Transport;
 use crate::transport::incoming::{BodyReader, Incoming};
 use crate::transport::listener::{ConnectionCounts, Listener};
@@ -248,11 +248,11 @@ async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response
 }
 
 /// Notes that a front end's event stream is endless, so the server must end it when the client leaves.
-async fn note_stream(outflow: Extension<Outflow>, request: Request, next: Next) -> Response {
+async fn note_stream(stream_control: Extension<StreamControl>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let kind = response.headers().get(CONTENT_TYPE);
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
-        outflow.has_no_end();
+        stream_control.has_no_end();
     }
     response
 }

@@ -154,7 +154,7 @@ impl Subjects {
             // The first parser may have failed only because of pointers, so the second error is more useful.
             Err(error) => error,
         };
-        Err(name_problem(symbols, Problem::in_body(place, &error.to_string())))
+        Err(name_problem(symbols, Problem::at(place, &error.to_string())))
     }
 
     fn add(&mut self, subject: Subject) {
@@ -194,7 +194,7 @@ impl Subjects {
         };
         let index = self.all.iter().position(reads).unwrap_or_default();
         let place = self.parameter.map_or_else(|| format!("watch[{index}]"), str::to_owned);
-        Problem::in_body(&place, problem)
+        Problem::at(&place, problem)
     }
 
     /// Whether the only subject is true and needs neither memory nor the frame counter.

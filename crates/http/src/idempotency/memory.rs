@@ -132,7 +132,7 @@ impl KeyedReplies {
             Some(KeyEntry { state: KeyState::Done(None), .. }) => Err(Failure::new(
                 StatusCode::GONE,
                 "Idempotency-Key: the request was done before, and its reply is not kept any more; ask for what you \
-                 need in a request of its own",
+                 need with a separate request",
             )),
             None => {
                 let over = memory.begin(id, digest, Instant::now())?;

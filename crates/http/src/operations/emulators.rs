@@ -150,7 +150,9 @@ pub struct Emulators {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The name would have to be escaped in a query, or has a wrong length.
-    #[error("{0:?} cannot name an emulator: 1 to {MAX_NAME} letters, digits and any of - _ . : are accepted")]
+    #[error(
+        "{0:?} cannot be the name of an emulator; use 1 to {MAX_NAME} characters, each a letter, a digit or one of -_.:"
+    )]
     Unfit(String),
     /// Another emulator has this name.
     #[error("two emulators have the name {0:?}; give each a different name")]
@@ -209,8 +211,8 @@ impl Emulators {
     }
 }
 
-/// Whether this can be the name of an emulator: 1 to 64 letters, digits and any of `-_.:`. These characters need no
-/// escaping in a query.
+/// Whether this can be the name of an emulator: 1 to 64 characters, each a letter, a digit or one of `-_.:`. These
+/// characters need no escaping in a query.
 pub fn is_emulator_name(name: &str) -> bool {
     let fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fit)

@@ -122,24 +122,24 @@ const START: f64 = 20.0;
 const LEAST: f64 = 10.0;
 const MOST: f64 = 60.0;
 /// Time between two checks of the emulator's frame rate. The rate is measured over about the same time.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How many screenshots per second an emulator can make, from [`LEAST`] to [`MOST`]. At each check, the number grows by
 /// 8 if the emulator keeps its frame rate, and falls by about a third if it does not.
 struct Tempo {
     rate: f64,
-    looked: Instant,
+    checked: Instant,
 }
 
 impl Tempo {
     fn new(now: Instant) -> Tempo {
-        Tempo { rate: START, looked: now }
+        Tempo { rate: START, checked: now }
     }
 
     /// Time until the next screenshot.
     fn interval(&mut self, now: Instant, frames_per_second: impl FnOnce() -> f64) -> Duration {
-        if now.saturating_duration_since(self.looked) >= LOOK {
-            self.looked = now;
+        if now.saturating_duration_since(self.checked) >= CHECK_INTERVAL {
+            self.checked = now;
             let rate = if frames_per_second() >= FULL { self.rate + 8.0 } else { self.rate * 0.66 };
             self.rate = rate.clamp(LEAST, MOST);
         }
@@ -157,7 +157,7 @@ mod tests {
         let mut tempo = Tempo::new(start);
         let mut after = |seconds: u64, frames: f64| {
             for second in 0..seconds {
-                tempo.interval(tempo.looked + LOOK + Duration::from_secs(second), || frames);
+                tempo.interval(tempo.checked + CHECK_INTERVAL + Duration::from_secs(second), || frames);
             }
             tempo.rate
         };

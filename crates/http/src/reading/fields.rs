@@ -120,7 +120,8 @@ impl<'a> Fields<'a> {
 
     /// An address: a number or a symbol.
     pub(crate) fn address(&mut self, name: &'static str) -> Result<u32, Problem> {
-        Ok(self.place(name)?.address)
+        let value = self.required(name, ADDRESSES)?;
+        Ok(place(&value, self.context.symbols, name)?.address)
     }
 
     /// An offset in a memory domain: a number.
@@ -141,12 +142,6 @@ impl<'a> Fields<'a> {
         let value = self.required(name, ADDRESSES)?;
         let target = target(&value, None, self.context.symbols, name)?;
         Ok((value, target))
-    }
-
-    /// An address and, if it is known, the type of the number there.
-    pub(crate) fn place(&mut self, name: &'static str) -> Result<Location, Problem> {
-        let value = self.required(name, ADDRESSES)?;
-        place(&value, self.context.symbols, name)
     }
 
     pub(crate) fn boolean(&mut self, name: &'static str) -> Result<bool, Problem> {
@@ -230,7 +225,7 @@ pub(crate) fn offset(value: &Json, name: &str) -> Result<u32, Problem> {
 pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Location, Problem> {
     match value {
         Json::String(text) => {
-            symbols.locate(text).map_err(|problem| name_problem(symbols, Problem::in_body(name, &problem)))
+            symbols.locate(text).map_err(|problem| name_problem(symbols, Problem::at(name, &problem)))
         }
         value => integer(value)
             .and_then(|number| u32::try_from(number).ok())
@@ -277,7 +272,7 @@ pub(crate) fn target(
 ) -> Result<Target, Problem> {
     match (computed(value, symbols), domain) {
         (Some(target), None) => target.map_err(|error| {
-            name_problem(symbols, Problem::in_body(name, &format!("is {}: {error}", shown(value))))
+            name_problem(symbols, Problem::at(name, &format!("is {}: {error}", shown(value))))
         }),
         _ => {
             let Location { address, kind } = place_in(value, domain, symbols, name)?;

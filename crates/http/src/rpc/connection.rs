@@ -19,7 +19,7 @@ use super::session::{Held, Outgoing, RpcReply, RpcSession};
 use crate::failure::STOPPING;
 use crate::operations::emulators::for_connection;
 use crate::sockets::{self, CloseReason};
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 use crate::transport::incoming::Charge;
 use crate::transport::streams::OpenStream;
 
@@ -36,15 +36,15 @@ pub(super) async fn run(
     session: Arc<RpcSession>,
     outbox: mpsc::Receiver<Outgoing>,
     _open: OpenStream,
-    outflow: Outflow,
+    stream_control: StreamControl,
 ) {
-    let mut connection = RpcConnection { socket, outbox, outflow, heard: Instant::now() };
+    let mut connection = RpcConnection { socket, outbox, stream_control, heard: Instant::now() };
     let end = connection.serve(&session).await;
     session.end();
     session.services.operations.end_lockstep(session.number).await;
     if let ConnectionEnd::Fault(reason) = end {
-        let RpcConnection { socket, outflow, .. } = connection;
-        sockets::close_unread(socket, reason, &outflow, &session.services.stopping).await;
+        let RpcConnection { socket, stream_control, .. } = connection;
+        sockets::close_unread(socket, reason, &stream_control, &session.services.stopping).await;
     }
 }
 
@@ -53,7 +53,7 @@ struct RpcConnection {
     outbox: mpsc::Receiver<Outgoing>,
     /// Counts the memory of the messages that arrive, and returns the stream after the WebSocket has released it. (The
     /// name is from its other use, for endless replies.)
-    outflow: Outflow,
+    stream_control: StreamControl,
     /// When the client last showed that it is there: it sent something, or it read so much that a full socket could
     /// take more.
     heard: Instant,
@@ -115,14 +115,14 @@ impl RpcConnection {
             Frame::Binary(bytes) => message::read(bytes),
             // The WebSocket library answers pings. After a close frame, the next `recv` ends the connection.
             Frame::Ping(data) | Frame::Pong(data) => {
-                self.outflow.end_control(data.len());
+                self.stream_control.end_control(data.len());
                 return Ok(());
             }
             Frame::Close(_) => return Ok(()),
         };
         drop(frame);
         // The charge counts the message's memory until the last of its requests is answered.
-        let charge = self.outflow.end_message();
+        let charge = self.stream_control.end_message();
         match answer(session, message, charge).await {
             Some(refusal) => self.send([refusal.into()], stall).await,
             None => Ok(()),
@@ -188,7 +188,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
                 };
                 Some(reply(id, Err(error)))
             });
-            return written(refusals.collect(), is_array);
+            return joined(refusals.collect(), is_array);
         }
     };
     // The work of a request with an idempotency key continues after the connection has ended, so it shares the charge.
@@ -214,7 +214,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
             all_held.extend(held);
             waiting.extend(sent);
         }
-        match written(replies, is_array) {
+        match joined(replies, is_array) {
             Some(text) => own.reply(Outgoing { text, held: all_held }, (room, charge)).await,
             None => drop((room, charge)),
         }
@@ -249,7 +249,7 @@ async fn finish(id: Option<Json>, work: Result<UnderWay, RpcError>) -> EndedRequ
 }
 
 /// The replies as one message; `None` if there are no replies.
-fn written(mut replies: Vec<Json>, is_array: bool) -> Option<String> {
+fn joined(mut replies: Vec<Json>, is_array: bool) -> Option<String> {
     if replies.is_empty() {
         return None;
     }

@@ -76,7 +76,7 @@ pub(super) async fn begin(
         }
         (_, key) => match session.routes.find(name) {
             Some(route) => {
-                have_symbols(session, &params).await;
+                load_symbols(session, &params).await;
                 session.routes.begin(session, route, params, key, charge).await
             }
             None => Err(RpcError::no_method(&method, METHODS)),
@@ -98,7 +98,7 @@ pub(super) async fn under_way(
 
 /// Waits until the names of the game's addresses have been read from their files. If the request had to read them
 /// itself, later requests could overtake it.
-async fn have_symbols(session: &RpcSession, params: &Object) {
+async fn load_symbols(session: &RpcSession, params: &Object) {
     let name = params.get("emulator").and_then(Json::as_str);
     let named = name.and_then(|name| session.services.operations.emulators.get(name));
     named.unwrap_or(&session.served).symbols().await;

@@ -33,7 +33,7 @@ use crate::routing::extract::EmulatorParam;
 use crate::routing::extract::OpensStream;
 use crate::routing::state::AppState;
 use crate::sockets::Upgrade;
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 use crate::transport::streams::StreamKind;
 use routes::RouteMethods;
 use session::{RpcServices, RpcSession};
@@ -55,16 +55,16 @@ async fn open(
     SelectedEmulator { served, .. }: SelectedEmulator,
     stream: OpensStream,
     extensions: Extensions,
-    Extension(outflow): Extension<Outflow>,
+    Extension(stream_control): Extension<StreamControl>,
     Extension(methods): Extension<Arc<RouteMethods>>,
     Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Problem> {
     let caller = Caller::of(&extensions);
     let open = stream.open()?;
-    outflow.count_messages();
+    stream_control.count_messages();
     let largest = services.limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
     let (out, outbox) = mpsc::channel(connection::OUT);
     let session = Arc::new(RpcSession::new(services, methods, caller, served, out));
-    Ok(upgrade.on_upgrade(move |socket| connection::run(socket, session, outbox, open, outflow)))
+    Ok(upgrade.on_upgrade(move |socket| connection::run(socket, session, outbox, open, stream_control)))
 }

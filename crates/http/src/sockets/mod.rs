@@ -17,7 +17,7 @@ use tungstenite::error::ProtocolError;
 
 use crate::problem::Problem;
 use crate::transport::Stopping;
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 use crate::transport::closing::linger;
 use crate::transport::incoming::OutOfMemory;
 
@@ -84,13 +84,13 @@ fn check_key(headers: &HeaderMap) -> Result<(), Problem> {
 pub(crate) async fn close_unread(
     mut socket: WebSocket,
     (code, reason): CloseReason,
-    outflow: &Outflow,
+    stream_control: &StreamControl,
     stopping: &Stopping,
 ) {
     let frame = CloseFrame { code, reason: reason.into() };
     let sent = timeout(CLOSE_TIMEOUT, socket.send(Message::Close(Some(frame)))).await;
     drop(socket);
-    if let (Ok(Ok(())), Some(mut stream)) = (sent, outflow.take_stream()) {
+    if let (Ok(Ok(())), Some(mut stream)) = (sent, stream_control.take_stream()) {
         linger(&mut stream, stopping).await;
     }
 }

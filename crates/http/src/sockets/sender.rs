@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::{CloseReason, close, close_unread, fault};
 use crate::failure::STOPPING;
 use crate::transport::Stopping;
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 
 /// How long the other end may take to answer a ping.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -24,7 +24,7 @@ const MAX_HEARD: usize = 1024;
 pub(crate) struct PacedSocket {
     socket: WebSocket,
     stopping: Stopping,
-    outflow: Outflow,
+    stream_control: StreamControl,
     pings: PingWindow,
     /// When something was last sent.
     sent: Instant,
@@ -61,9 +61,9 @@ pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
 }
 
 impl PacedSocket {
-    pub(crate) fn new(socket: WebSocket, stopping: Stopping, outflow: Outflow) -> PacedSocket {
+    pub(crate) fn new(socket: WebSocket, stopping: Stopping, stream_control: StreamControl) -> PacedSocket {
         let now = Instant::now();
-        PacedSocket { socket, stopping, outflow, pings: PingWindow::new(now), sent: now }
+        PacedSocket { socket, stopping, stream_control, pings: PingWindow::new(now), sent: now }
     }
 
     /// Whether the other end has read enough, so that more may be sent. The next answer to a ping may change this.
@@ -142,7 +142,7 @@ impl PacedSocket {
             SocketEnd::NoEmulator => (close_code::AWAY, "the emulator is gone"),
             SocketEnd::Silence => (close_code::POLICY, "nothing was read for two minutes"),
             SocketEnd::Fault(reason) => {
-                return close_unread(self.socket, reason, &self.outflow, &self.stopping).await;
+                return close_unread(self.socket, reason, &self.stream_control, &self.stopping).await;
             }
             SocketEnd::NotAccepted(accepted) => (close_code::UNSUPPORTED, accepted),
         };

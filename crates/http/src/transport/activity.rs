@@ -14,8 +14,8 @@ use super::incoming::{Account, Charge, OutOfMemory};
 use super::tls::ClientStream;
 use crate::limits::Limits;
 
-/// The state of a connection. Only the connection's own task uses it. Most fields are atomic, because the task moves
-/// between threads.
+/// The state of a connection. Only one task at a time uses it: the connection's own or, after an upgrade, the task of
+/// the WebSocket. Most fields are atomic, because a task moves between threads.
 #[derive(Debug)]
 pub(crate) struct Activity {
     /// A [`Phase`].
@@ -39,9 +39,9 @@ pub(crate) struct Activity {
     /// When the current request began, in milliseconds since `birth`.
     begun: AtomicU64,
     birth: Instant,
-    /// Whether the reply is endless: see [`Outflow::has_no_end`].
+    /// Whether the reply is endless: see [`StreamControl::has_no_end`].
     endless: AtomicBool,
-    /// Whether the messages of a WebSocket are counted: see [`Outflow::count_messages`].
+    /// Whether the messages of a WebSocket are counted: see [`StreamControl::count_messages`].
     messages: AtomicBool,
     /// Whether the socket must check whether the client has left. The socket stores the result in the next three
     /// fields.
@@ -56,7 +56,7 @@ pub(crate) struct Activity {
     /// Whether a request was accepted. Before that, a client on another machine may be idle only for the time that a
     /// request's head may take.
     pub(super) known: AtomicBool,
-    /// Whether the socket must limit how much of the reply the system buffers: see [`Outflow::keep_short`].
+    /// Whether the socket must limit how much of the reply the system buffers: see [`StreamControl::keep_short`].
     pub(super) short: AtomicBool,
     /// The socket, once the server has released it.
     pub(super) returned: Mutex<Option<ClientStream>>,
@@ -272,7 +272,7 @@ impl Activity {
     }
 }
 
-/// Adds to a counter, and returns its old value. Only one task counts, so no atomic addition is needed.
+/// Adds to a counter, and returns its old value. Only one task at a time counts, so no atomic addition is needed.
 fn add(counter: &AtomicU32, more: usize) -> usize {
     let before = counter.load(Relaxed);
     counter.store(before.wrapping_add(more as u32), Relaxed);
@@ -301,14 +301,14 @@ fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
 /// Controls how an endless reply is sent, and counts the messages of a WebSocket. If the client is slow, much of an
 /// endless reply could wait in the system's buffers and be outdated when the client reads it.
 #[derive(Clone)]
-pub(crate) struct Outflow(Arc<Activity>);
+pub(crate) struct StreamControl(Arc<Activity>);
 
-impl Outflow {
-    /// How many bytes the system may buffer after [`Outflow::keep_short`].
+impl StreamControl {
+    /// How many bytes the system may buffer after [`StreamControl::keep_short`].
     pub(super) const HELD: usize = 64 * 1024;
 
-    pub(crate) fn new(activity: Arc<Activity>) -> Outflow {
-        Outflow(activity)
+    pub(crate) fn new(activity: Arc<Activity>) -> StreamControl {
+        StreamControl(activity)
     }
 
     /// From now on, limits how much the system buffers.
@@ -321,7 +321,7 @@ impl Outflow {
         self.0.endless.store(true, Relaxed);
     }
 
-    /// From now on, counts the bytes of each WebSocket message as memory until [`Outflow::end_message`].
+    /// From now on, counts the bytes of each WebSocket message as memory until [`StreamControl::end_message`].
     pub(crate) fn count_messages(&self) {
         self.0.messages.store(true, Relaxed);
     }

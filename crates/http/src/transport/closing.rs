@@ -114,7 +114,7 @@ impl Refusal {
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
     /// For a head that gives `Content-Length` more than once. hyper accepts it several times with the same value.
     pub(crate) const TWO_LENGTHS: Refusal =
-        Refusal::new(StatusCode::BAD_REQUEST, "a request has one Content-Length header at most");
+        Refusal::new(StatusCode::BAD_REQUEST, "a request may have at most one Content-Length header");
     /// For a head with `Content-Length` and `Transfer-Encoding` (RFC 9112, 6.1). hyper ignores the length.
     pub(crate) const LENGTH_AND_CODING: Refusal = Refusal::new(
         StatusCode::BAD_REQUEST,

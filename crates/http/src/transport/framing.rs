@@ -209,7 +209,7 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
     let mut hosts = headers.get_all(HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     if second.is_some() || first.is_none() && version >= Version::HTTP_11 {
-        return Err(Failure::bad_request("a request has one Host header, such as Host: localhost"));
+        return Err(Failure::bad_request("a request must have one Host header, such as Host: localhost"));
     }
     let sound =
         |host: &[u8]| host.iter().all(|byte| byte.is_ascii_graphic() && !b"/@?#\\\"<>,".contains(byte));
@@ -222,7 +222,7 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
 /// Refuses several `Origin` headers, because only the first one would be checked. Browsers send only one.
 fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
     if headers.get_all(ORIGIN).iter().nth(1).is_some() {
-        return Err(Failure::bad_request("a request has one Origin header at most"));
+        return Err(Failure::bad_request("a request may have at most one Origin header"));
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::activity::{Activity, Outflow, Phase};
+use super::activity::{Activity, Phase, StreamControl};
 use super::closing::Refusal;
 use super::framing::Framing;
 use super::tls::ClientStream;
@@ -120,7 +120,7 @@ impl Guarded {
         {
             self.activity.short.store(false, Relaxed);
             // If the system refuses this, it may buffer more.
-            let _ = SockRef::from(stream.socket()).set_send_buffer_size(Outflow::HELD);
+            let _ = SockRef::from(stream.socket()).set_send_buffer_size(StreamControl::HELD);
         }
         self.stream()
     }

@@ -184,7 +184,7 @@ impl Account {
 
     /// Counts bytes that arrived.
     pub(crate) fn add(&self, bytes: usize) -> Result<(), OutOfMemory> {
-        // Only the connection's task does the counting, so nothing has to be locked.
+        // Only one task at a time does the counting, so nothing has to be locked.
         let all = self.bytes.load(Relaxed) + bytes;
         self.bytes.store(all, Relaxed);
         if all <= self.covered.load(Relaxed) {

@@ -135,7 +135,7 @@ impl Plan {
             if self.ops.len() > MAX_OPS {
                 let place = self.place(index);
                 let text =
-                    format!("{place} makes more than {MAX_OPS} operations in all; send fewer at a time");
+                    format!("with {place}, there are more than {MAX_OPS} operations; send fewer at a time");
                 return Err(Problem::too_large(text));
             }
             if self.bytes > MAX_RANGE as usize {
@@ -176,8 +176,10 @@ impl Plan {
             Some(other) => return Err(Problem::parameter("op", &format!("is {}", shown(&other)), ACCEPTS)),
             None => return Err(Problem::parameter("op", "is missing", ACCEPTS)),
         };
-        let domain = object.get("domain").is_some_and(|domain| !domain.is_null());
-        let in_domain = if domain { operations::in_domain(&name) } else { None };
+        if object.get("domain").is_some_and(Json::is_null) {
+            object.remove("domain");
+        }
+        let in_domain = if object.contains_key("domain") { operations::in_domain(&name) } else { None };
         let form = match in_domain.or_else(|| operations::row(&name)) {
             Some(row) => match convenience::read_computed(row.name, &object, context, &mut self.ops) {
                 Some(form) => form?,

@@ -88,7 +88,10 @@ struct NewCheat {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "accepted is a list of codes, or a text with one on each line")]
+#[serde(
+    untagged,
+    expecting = "has a wrong type; accepted is a list of codes, or a text with one on each line"
+)]
 enum Codes {
     Text(String),
     List(Vec<String>),

@@ -93,7 +93,7 @@ struct Advanced {
     frame: i64,
 }
 
-/// Runs frames now: 1, or the requested number.
+/// Runs the requested number of frames now; 1 by default.
 ///
 /// An embedded core can do this at any time, and stays paused or continues as before. An attached mGBA must be in
 /// lockstep, and runs the frames at the speed of its window. The reply comes when the frames have run, and later

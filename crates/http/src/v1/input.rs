@@ -85,7 +85,7 @@ struct Over {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Wait {
+struct WaitQuery {
     /// Whether the reply comes only when the timeline has ended.
     #[serde(default)]
     wait: bool,
@@ -99,12 +99,12 @@ struct Wait {
 /// The emulator itself plays the timeline, so a delay on the network does not move a press. The reply has the frames of
 /// each press. A running timeline owns its keys: holds of these keys wait, and another timeline with one of them gets a
 /// 409. With `append`, the timeline begins after all timelines that are playing or waiting.
-#[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(EmulatorParam, Wait),
+#[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(EmulatorParam, WaitQuery),
     request_body = Input,
     responses((status = 200, description = "The timeline plays. With wait=true, it has ended.", body = Played)))]
 async fn play(
     selected: SelectedEmulator,
-    Query(wait): Query<Wait>,
+    Query(wait): Query<WaitQuery>,
     Payload(input): Payload<Input>,
 ) -> Result<Json<Played>, Problem> {
     let append = input.append;
@@ -123,11 +123,11 @@ struct Tap {
 }
 
 /// Presses keys together from the next frame on, for 1 frame or more, and releases them.
-#[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(EmulatorParam, Wait), request_body = Tap,
+#[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(EmulatorParam, WaitQuery), request_body = Tap,
     responses((status = 200, description = "The keys are pressed. With wait=true, they are released again.", body = Played)))]
 async fn tap(
     selected: SelectedEmulator,
-    Query(wait): Query<Wait>,
+    Query(wait): Query<WaitQuery>,
     Payload(tap): Payload<Tap>,
 ) -> Result<Json<Played>, Problem> {
     begin(&selected, wait, Timeline::press(tap.keys.0, tap.frames)?, false).await
@@ -223,7 +223,7 @@ async fn end(selected: &SelectedEmulator, id: u32) -> Result<Cancelled, Problem>
 
 async fn begin(
     selected: &SelectedEmulator,
-    wait: Wait,
+    wait: WaitQuery,
     timeline: Timeline,
     append: bool,
 ) -> Result<Json<Played>, Problem> {

@@ -123,12 +123,7 @@ pub(crate) fn op(info: &OpInfo, arguments: Object, context: Context<'_>) -> Resu
         argument(info, arg, &mut fields, &mut binary)?;
     }
     fields.end()?;
-    from_binary(&binary)
-}
-
-/// Reads an operation that was put together from its code and the binary forms of its arguments.
-pub(crate) fn from_binary(binary: &[u8]) -> Result<Op, Problem> {
-    Op::decode(&mut Reader::new(binary)).map_err(|error| Problem::bad_request(error.to_string()))
+    Op::decode(&mut Reader::new(&binary)).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
 /// The smallest and the largest number that an argument may be; (0, 0) if it is not a number.

@@ -164,7 +164,7 @@ impl ToSchema for Expressions {}
 
 /// Compiles an expression. `place` is the expression's place in the body, for problems.
 fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
-    let problem = |error: String| name_problem(context.symbols, Problem::in_body(place, &error));
+    let problem = |error: String| name_problem(context.symbols, Problem::at(place, &error));
     let bytes = Code::parse(text, context.symbols).map_err(|error| problem(error.to_string()))?.encode();
     // An emulator decodes the bytes, and refuses an expression that is nested too deeply. This check reports that
     // before anything is sent to the emulator.

@@ -37,7 +37,7 @@ struct ScriptReply {
 
 /// The reply of the emulator.
 #[derive(Deserialize)]
-struct Written {
+struct EmulatorReply {
     values: Vec<Json>,
     output: Vec<String>,
     #[serde(default)]
@@ -59,6 +59,7 @@ async fn script(
     let frame = outcome.frame;
     let unreadable = || OpError::failed("the emulator's reply to the code cannot be read");
     let Value::Text(text) = outcome.single()? else { return Err(unreadable().into()) };
-    let Written { values, output, cut, error } = serde_json::from_str(&text).map_err(|_| unreadable())?;
+    let EmulatorReply { values, output, cut, error } =
+        serde_json::from_str(&text).map_err(|_| unreadable())?;
     Ok(axum::Json(ScriptReply { values, output, cut, error, frame }))
 }

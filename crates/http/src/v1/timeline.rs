@@ -200,7 +200,7 @@ impl Timeline {
         }
         match timeline::check(&self.0) {
             Ok(()) => Ok(self),
-            Err(problem) => Err(Problem::in_body(name, &problem)),
+            Err(problem) => Err(Problem::at(name, &problem)),
         }
     }
 

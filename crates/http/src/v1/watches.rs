@@ -19,7 +19,7 @@ use crate::feeds::registry::{Feeds, Listed};
 use crate::reading::fields::Encoding;
 use crate::routing::prelude::*;
 use crate::transport::Stopping;
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 use crate::transport::streams::{OpenStream, StreamKind};
 
 /// After this time without an event, a comment is sent, so that each end notices when the other is gone.
@@ -40,7 +40,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Parameters {
+struct WatchQuery {
     /// An expression over memory, such as `score`, `u16[0x02000038] > 100` or `bytes[ball_x, 8]`. Repeat the parameter
     /// for each expression, up to 64 times.
     #[serde(default)]
@@ -111,7 +111,7 @@ impl From<Listed> for Watch {
 ///
 /// The events are `values` (all values at the beginning), `change`, `missed` (how many events the client missed, and
 /// all current values) and `end`. With `events=true`, the events of GET /v1/events come too.
-#[utoipa::path(get, path = "/v1/watch", operation_id = "watch", tag = "watches", params(EmulatorParam, Parameters, Resumed),
+#[utoipa::path(get, path = "/v1/watch", operation_id = "watch", tag = "watches", params(EmulatorParam, WatchQuery, Resumed),
     responses((status = 200, description = "Events, until either side ends the stream.", content_type = "text/event-stream",
         body = String)))]
 async fn read(
@@ -119,11 +119,11 @@ async fn read(
     State(feeds): State<Arc<Feeds>>,
     selected: SelectedEmulator,
     stream: OpensStream,
-    Extension(outflow): Extension<Outflow>,
+    Extension(stream_control): Extension<StreamControl>,
     headers: HeaderMap,
-    Query(query): Query<Parameters>,
+    Query(query): Query<WatchQuery>,
 ) -> Result<Response, Problem> {
-    let Parameters { watch, events, encoding, buffer, id } = query;
+    let WatchQuery { watch, events, encoding, buffer, id } = query;
     let definition = Definition { watch, events, encoding, buffer: buffer.unwrap_or(BUFFER) };
     let open = stream.open()?;
     let reader = match id {
@@ -134,7 +134,7 @@ async fn read(
         Some(id) => feeds.get(&id)?.feed.read(last_id(&headers)),
         None => feeds.read(&selected, definition, last_id(&headers)).await?,
     };
-    Ok(stream_of(stopping, reader, open, &outflow))
+    Ok(stream_of(stopping, reader, open, &stream_control))
 }
 
 /// Creates a watch that clients read by its id. It ends after 10 minutes without a reader.
@@ -197,14 +197,14 @@ async fn events(
     State(feeds): State<Arc<Feeds>>,
     selected: SelectedEmulator,
     stream: OpensStream,
-    Extension(outflow): Extension<Outflow>,
+    Extension(stream_control): Extension<StreamControl>,
     headers: HeaderMap,
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Result<Response, Problem> {
     let open = stream.open()?;
     let definition = Definition::only_events();
     let reader = feeds.read(&selected, definition, last_id(&headers)).await?;
-    Ok(stream_of(stopping, reader, open, &outflow))
+    Ok(stream_of(stopping, reader, open, &stream_control))
 }
 
 /// The id of the last event that the client got, if the request has it.
@@ -213,8 +213,13 @@ fn last_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Sends events until the feed ends, the client disconnects or the server stops.
-fn stream_of(stopping: Stopping, reader: Reader, open: OpenStream, outflow: &Outflow) -> Response {
-    outflow.has_no_end();
+fn stream_of(
+    stopping: Stopping,
+    reader: Reader,
+    open: OpenStream,
+    stream_control: &StreamControl,
+) -> Response {
+    stream_control.has_no_end();
     struct SseState {
         stopping: Stopping,
         reader: Reader,

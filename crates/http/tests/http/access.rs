@@ -5,7 +5,7 @@ use std::io::Write;
 use super::support::{Reply, Server};
 
 /// Sends a request with only these headers and `content-length`. `line` is the method and the target.
-fn ask(server: &Server, line: &str, headers: &str) -> Reply {
+pub fn ask(server: &Server, line: &str, headers: &str) -> Reply {
     let mut stream = server.connect();
     write!(stream, "{line} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n").unwrap();
     Reply::read(&mut stream)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use framewire_http::{Token, Tokens};
 use serde_json::json;
 
-use super::support::{KEY, Reply, Server, is_closed, wait_for};
+use super::support::{KEY, Reply, Server, is_closed, sample, wait_for};
 use super::v1::live::client::Rpc;
 
 const MIB: usize = 1024 * 1024;
@@ -95,11 +95,7 @@ fn a_request_with_an_idempotency_key_keeps_its_memory_after_its_client_disconnec
         app.deadline = Duration::from_secs(2);
         app.limits.max_incoming_per_address = 2 * MIB;
     });
-    let connections = || {
-        let text = server.text("/metrics");
-        let lines = text.lines().filter_map(|line| line.strip_prefix("framewire_http_connections "));
-        lines.map(str::parse::<i64>).next().unwrap().unwrap()
-    };
+    let connections = || sample(&server.text("/metrics"), "framewire_http_connections");
     let mut body = br#"{"keys":["A"],"frames":600"#.to_vec();
     body.resize(MIB + MIB / 2, b' ');
     body.push(b'}');
@@ -112,7 +108,7 @@ fn a_request_with_an_idempotency_key_keeps_its_memory_after_its_client_disconnec
     wait_for("the press", || server.number("/core/getkeys") == 1);
     assert_eq!(large(), 503);
     drop(stream);
-    wait_for("the client's connection to end", || connections() == 1);
+    wait_for("the client's connection to end", || connections() == Some(1.0));
     assert_eq!(large(), 503, "the request still runs, so its memory still counts");
     wait_for("the end of the request", || large() == 200);
 }

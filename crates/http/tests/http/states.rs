@@ -155,7 +155,7 @@ fn a_state_may_overwrite_the_file_with_the_games_save_data() {
         server.post_ok(&format!("/core/savestatefile?path={}", encoded(&path)), "true");
         assert_eq!(server.post("/core/savestatebuffer").status, 200);
     }
-    // The thread that writes saves also has such a file for a moment, possibly after the reply.
+    // The thread that writes battery saves also makes an unfinished file for a moment, possibly after the reply.
     wait_for("the end of all unfinished files", || {
         let mut names = std::fs::read_dir(server.folder.path())
             .unwrap()

@@ -175,6 +175,12 @@ impl Server {
         );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body).unwrap();
+        if method == "HEAD" {
+            // The reply has no body, whatever its `content-length` says. If bytes come, they are in `body`.
+            let mut reply = Reply::read_head(&mut stream);
+            stream.read_to_end(&mut reply.body).unwrap();
+            return reply;
+        }
         Reply::read(&mut stream)
     }
 
@@ -249,6 +255,15 @@ pub struct Reply {
 impl Reply {
     /// Reads one reply, and none of the bytes after it.
     pub fn read(stream: &mut impl Read) -> Reply {
+        let mut reply = Reply::read_head(stream);
+        let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
+        reply.body.resize(length, 0);
+        stream.read_exact(&mut reply.body).unwrap();
+        reply
+    }
+
+    /// Reads the head of a reply.
+    fn read_head(stream: &mut impl Read) -> Reply {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
@@ -262,11 +277,7 @@ impl Reply {
             .map(|line| line.split_once(": ").unwrap())
             .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
             .collect();
-        let mut reply = Reply { status, headers, body: Vec::new() };
-        let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
-        reply.body.resize(length, 0);
-        stream.read_exact(&mut reply.body).unwrap();
-        reply
+        Reply { status, headers, body: Vec::new() }
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {

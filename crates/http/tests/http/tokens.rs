@@ -78,12 +78,7 @@ fn a_browser_logs_in_uses_its_cookie_and_logs_out() {
     let session = format!("cookie: theme=dark; {}\r\n", cookie.split(';').next().unwrap());
     assert_eq!(server.request_with("GET", "/docs", &session, b"").status, 200);
     // `request_with` sends `host: localhost`, which is not the host of the page.
-    let ask = |line: &str, headers: &str| {
-        use std::io::Write;
-        let mut stream = server.connect();
-        write!(stream, "{line} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n").unwrap();
-        Reply::read(&mut stream)
-    };
+    let ask = |line: &str, headers: &str| super::access::ask(&server, line, headers);
     assert_eq!(ask("POST /core/step", &format!("{own}{session}")).status, 200);
     let gone = ask("POST /v1/logout", &format!("{own}{session}"));
     assert_eq!(gone.status, 204);

@@ -242,7 +242,9 @@ fn read8(extent: Extent) -> anyhow::Result<Runs> {
     let folder = TempDir::new().context("no folder for the ROM")?;
     let (rom, lua) = (folder.path().join("demo.gba"), folder.path().join("frames.lua"));
     let (counter, file) = frames::counter(folder.path());
-    fs::copy(paths::rom(), &rom).and_then(|_| fs::write(&lua, counter)).context("cannot lay out the game")?;
+    fs::copy(paths::rom(), &rom)
+        .and_then(|_| fs::write(&lua, counter))
+        .context("cannot write the game or its script")?;
     let [rom, lua] = [&rom, &lua].map(|path| path.to_string_lossy().into_owned());
     let server = Framewire::serve(&["--quiet", "--rom", &rom, "--lua", &lua])?;
     let url = format!("{}/core/read8?address=0x02000000", server.url());

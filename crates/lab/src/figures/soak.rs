@@ -71,7 +71,7 @@ impl Memory {
 /// If `length` is less than a second, or a program does not start or ends during the run.
 pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     if length < Duration::from_secs(1) {
-        bail!("a soak of {length:?}; give --minutes a number such as 10");
+        bail!("a soak of {length:?} is too short; give --minutes a number such as 10");
     }
     let about = Provenance::new();
     let setup = Setup::settled(Place::Window, Script::Ours)?;

@@ -228,8 +228,9 @@ impl StockMgba {
         })
     }
 
-    /// Calls `act`, and waits until `found` returns a value. If it returns none for a while, calls `act` again, because
-    /// mGBA can lose a key. For instance, it can lose the key for Pause while it still runs the frame of Next frame.
+    /// Calls `act`, and waits until `found` returns a value. If it returns `None` for a while, calls `act` again,
+    /// because mGBA can lose a key. For instance, it can lose the key for Pause while the frame that Next frame has
+    /// started still runs.
     fn act_until<T>(
         &mut self,
         what: &str,

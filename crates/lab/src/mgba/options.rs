@@ -115,10 +115,10 @@ impl StockOptions {
         format!("{}{}", port.unwrap_or_default(), self.lua)
     }
 
-    /// Fills mGBA's home folder `dir`: the settings, a runtime folder, and a copy of the game. mGBA writes its saves next
-    /// to that copy.
+    /// Fills mGBA's home folder `dir`: the settings, a runtime folder, and a copy of the game. mGBA writes its saves
+    /// next to that copy.
     pub(super) fn write_settings(&self, dir: &Path) -> Result<()> {
-        let what = || format!("lay out mGBA's home in {}", dir.display());
+        let what = || format!("fill mGBA's home folder {}", dir.display());
         let settings = dir.join("config/mgba");
         fs::create_dir_all(&settings).map_err(Error::io(what()))?;
         let mut config = String::from("[ports.qt]\n");

@@ -172,7 +172,7 @@ impl Archive {
     /// Creates the folder, and checks that files can be written in it.
     ///
     /// # Errors
-    /// If they cannot.
+    /// If the folder cannot be created, or no file can be written in it.
     pub fn prepare(folder: &Path) -> anyhow::Result<()> {
         let problem = || format!("cannot write {}; name another folder with --out", folder.display());
         fs::create_dir_all(folder).with_context(problem)?;
@@ -243,9 +243,12 @@ impl Archive {
         for (result, name) in results {
             self.keep(&name, &result)?;
         }
-        let machine =
-            (machine_words(&about.machine) != machine_words(&theirs.machine)).then_some(theirs.machine);
-        let continued = |session| StudySession { windows: None, machine: machine.clone(), ..session };
+        let first = machine_words(&about.machine);
+        let continued = |session: StudySession| {
+            let machine = session.machine.unwrap_or_else(|| theirs.machine.clone());
+            let machine = if machine_words(&machine) == first { None } else { Some(machine) };
+            StudySession { windows: None, machine, ..session }
+        };
         about.sessions.extend(theirs.sessions.into_iter().map(continued));
         let started = time(std::time::SystemTime::now());
         about.sessions.push(StudySession { started, command: how.command, ..StudySession::default() });
@@ -433,6 +436,15 @@ mod tests {
                 .collect()
         };
         assert_eq!(commands(&here), ["here", "there", "take"]);
+
+        // A session of the other study that was measured on a further machine keeps that machine.
+        let mut further = about(30.0);
+        further.machine.processor = "further".to_owned();
+        let several = SessionOptions { machines: Machines::Several, ..how("further") };
+        there.begin(further, several).unwrap();
+        here.take_idle(&there, how("take")).unwrap();
+        let machines = here.about().unwrap().unwrap();
+        assert_eq!(machines.machines().last().unwrap().processor, "further");
 
         let mut elsewhere = about(5.0);
         elsewhere.mgba = "mgba-qt 0.11".to_owned();

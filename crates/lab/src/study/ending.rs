@@ -126,19 +126,21 @@ fn fail_network(window: &StudyWindow, script: Script) -> anyhow::Result<Ending> 
     match script {
         Script::Ours => {
             let bridge = answering_bridge(network.address())?;
-            watch(window, &network, Ending::of("framewire serve --attach", failure), || ask(&bridge))
+            measure_network_failure(window, &network, Ending::of("framewire serve --attach", failure), || {
+                ask(&bridge)
+            })
         }
         Script::Study => {
             let mut kept = None;
-            let ask = || ask_pool(&mut kept, &network).map_err(|error| error.to_string());
-            watch(window, &network, Ending::of("a pool with three tries", failure), ask)
+            let ask = || ask_with_retries(&mut kept, &network).map_err(|error| error.to_string());
+            measure_network_failure(window, &network, Ending::of("a pool with three tries", failure), ask)
         }
     }
 }
 
 /// Sends requests while the network fails. After it is back, waits until the script has answered a new client, and then
 /// sends requests again until one is answered.
-fn watch(
+fn measure_network_failure(
     window: &StudyWindow,
     network: &Proxy,
     mut ending: Ending,
@@ -197,7 +199,7 @@ fn ask(bridge: &Framewire) -> Result<(), String> {
 
 /// Sends an echo request to the study's script, up to [`TRIES`] times. It uses the connection in `kept`, or a new one
 /// after an error.
-fn ask_pool(kept: &mut Option<TextClient>, network: &Proxy) -> framewire_lab::Result<()> {
+fn ask_with_retries(kept: &mut Option<TextClient>, network: &Proxy) -> framewire_lab::Result<()> {
     let mut delay = DELAY;
     for left in (0..TRIES).rev() {
         let client = kept.take().map_or_else(|| TextClient::connect(network.address(), CALL), Ok);

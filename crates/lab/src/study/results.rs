@@ -65,7 +65,7 @@ pub struct EndedRun {
     pub correct: u64,
 }
 
-/// The allocations of `framewire serve` at its start, and in two runs of different rates.
+/// The allocations of `framewire serve` at its start, and in two runs at different rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allocations {
     /// The allocations at its start.

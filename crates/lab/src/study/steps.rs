@@ -220,7 +220,7 @@ pub enum Kind {
         /// The way in which the connection ends.
         way: Way,
     },
-    /// Uses a connection again that was kept idle.
+    /// Uses a connection again after it was kept idle.
     Idle {
         /// The script to which it is connected.
         script: Script,

@@ -359,7 +359,11 @@ impl Handle {
             None => ptr::null_mut(),
             Some(canvas) => {
                 let words: &[AtomicU32] = (**canvas).as_ref();
-                assert!(words.len() >= PICTURE, "a canvas of {} pixels, {PICTURE} are needed", words.len());
+                assert!(
+                    words.len() >= PICTURE,
+                    "the canvas has {} pixels; {PICTURE} are needed",
+                    words.len()
+                );
                 words.as_ptr().cast::<u32>().cast_mut()
             }
         };

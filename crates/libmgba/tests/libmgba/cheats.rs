@@ -2,9 +2,8 @@
 
 use framewire_libmgba::{Cheat, CheatKind, Core, read_cheats};
 
-use crate::support::{file, gb, gb_core, gba, run};
+use crate::support::{DEMO, file, gb, gb_core, gba, run};
 
-const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 /// An address to which the demo game never writes.
 const SCRATCH: u32 = 0x0200_0100;
 /// The address of the title in the header of a GBA ROM.

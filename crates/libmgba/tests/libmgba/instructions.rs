@@ -4,11 +4,8 @@
 use framewire_libmgba::Core;
 
 use crate::comparison::{Random, assert_equal, pair, seeds};
-use crate::support::{gb, program};
+use crate::support::{COLOR, SCROLL, gb, program};
 
-const SCROLL: &str = include_str!("../../programs/scroll.hex");
-/// The address of the header byte that marks a ROM for the Game Boy Color.
-const COLOR: usize = 0x143;
 /// Instructions that do not exist. libmgba stops at them forever.
 const ILLEGAL: [u8; 11] = [0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD];
 const HALT: u8 = 0x76;

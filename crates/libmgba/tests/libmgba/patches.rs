@@ -4,9 +4,7 @@ use std::path::Path;
 
 use framewire_libmgba::{Core, Error, Options, Patching};
 
-use crate::support::{file, gb, run};
-
-const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
+use crate::support::{DEMO, file, gb, run};
 
 fn patched(patching: &Patching) -> Options {
     Options { patching: patching.clone(), ..Options::default() }

@@ -146,7 +146,7 @@ fn an_invalid_state_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn states_of_other_machines_and_games_are_refused_and_change_nothing() {
+fn states_of_other_consoles_and_games_are_refused_and_change_nothing() {
     let mut gba_game = gba_core();
     let mut gb_game = gb_core();
     let mut other = Core::from_bytes(&gba("OTHER", "OTHE")).unwrap();

@@ -10,6 +10,13 @@ use tempfile::TempDir;
 pub const GBA_COUNTER: u32 = 0x0200_0000;
 pub const GB_COUNTER: u32 = 0xC000;
 
+/// The demo game.
+pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
+/// A Game Boy game, for [`program`].
+pub const SCROLL: &str = include_str!("../../programs/scroll.hex");
+/// The address of the header byte that marks a ROM for the Game Boy Color.
+pub const COLOR: usize = 0x143;
+
 /// The GBA program: paints the screen red (mode 3), then counts forever.
 const GBA_PROGRAM: [u32; 16] = [
     0xE3A0_0404, // mov r0, #0x04000000

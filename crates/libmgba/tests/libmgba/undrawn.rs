@@ -2,13 +2,9 @@
 
 use framewire_libmgba::Core;
 
-use crate::support::program;
+use crate::support::{COLOR, DEMO, SCROLL, program};
 
-const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
-const SCROLL: &str = include_str!("../../programs/scroll.hex");
 const BITMAP: &str = include_str!("../../programs/bitmap.hex");
-/// The address of the header byte that marks a ROM for the Game Boy Color.
-const COLOR: usize = 0x143;
 
 /// Two cores for each of four games: two GBA games, a Game Boy game, and the same game for the Game Boy Color.
 fn pairs() -> Vec<[Core; 2]> {

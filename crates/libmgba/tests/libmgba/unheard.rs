@@ -2,9 +2,7 @@
 
 use framewire_libmgba::{Core, Platform};
 
-use crate::support::{gb, gba};
-
-const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
+use crate::support::{COLOR, DEMO, gb, gba};
 
 /// A GBA program that writes random values to random sound registers, except SOUNDBIAS, about every 5,000 cycles. It
 /// never switches the sound off.
@@ -47,8 +45,6 @@ const GB_NOISE: [u8; 46] = [
     0x06, 0xC8, 0x05, 0x20, 0xFD, // wait
     0x18, 0xD9, // jr again
 ];
-/// The address of the header byte that marks a ROM for the Game Boy Color.
-const COLOR: usize = 0x143;
 
 /// Two cores of each game. The first mixes all sound.
 fn pairs() -> Vec<[Core; 2]> {

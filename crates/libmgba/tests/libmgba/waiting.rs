@@ -4,10 +4,8 @@
 use framewire_libmgba::Core;
 
 use crate::comparison::{Random, assert_equal, pair, seeds};
-use crate::support::gb;
+use crate::support::{COLOR, gb};
 
-/// The address of the header byte that marks a ROM for the Game Boy Color.
-const COLOR: usize = 0x143;
 /// The address of the first of the five interrupt handlers: vertical blank, display status, timer, serial link, keys.
 const HANDLERS: usize = 0x40;
 /// The address of a function that programs call. It reads the flag that the handlers set.

@@ -7,7 +7,7 @@ use framewire_link::{Config, Link, Notice};
 use framewire_protocol::event::{EventFrame, EventItem, NewValue};
 use framewire_protocol::{Frame, PROTOCOL_VERSION};
 
-use crate::binary::reply;
+use crate::binary::{answer_all, reply};
 use crate::peer::Peer;
 use crate::{read8, runtime};
 
@@ -112,10 +112,7 @@ fn the_start_and_the_end_of_a_silence_are_reported_once_each() {
         // The peer sends nothing until the link has reported that the emulator is stalled, and a bit longer.
         signal.lock().ok()?.recv().ok()?;
         std::thread::sleep(Duration::from_millis(600));
-        loop {
-            let id = script.request()?.id;
-            script.send(&reply(id))?;
-        }
+        answer_all(&mut script)
     });
     let heard = heard_with(&peer, 4, |heard| {
         if matches!(heard, Heard::Reported(_, Notice::Stalled)) {

@@ -97,7 +97,7 @@ impl Connection {
     }
 
     /// The next text message that is not a heartbeat. Answers heartbeats.
-    pub fn message_but_heartbeats(&mut self) -> Option<String> {
+    pub fn message_except_heartbeats(&mut self) -> Option<String> {
         loop {
             match self.message()?.as_str() {
                 "core.currentFrame" => self.reply("1")?,
@@ -107,7 +107,7 @@ impl Connection {
     }
 
     /// Waits until the start of a message has arrived, which must be `begin`. Answers heartbeats before it.
-    pub fn begin_of_message(&mut self, begin: &str) -> Option<()> {
+    pub fn start_of_message(&mut self, begin: &str) -> Option<()> {
         while !self.text.starts_with(begin) {
             let bytes = self.read()?;
             self.text.push_str(std::str::from_utf8(&bytes).ok()?);

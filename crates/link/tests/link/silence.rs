@@ -68,7 +68,7 @@ fn a_text_connection_that_falls_silent_is_given_up_too() {
                 script.hold();
             }
             loop {
-                script.message_but_heartbeats()?;
+                script.message_except_heartbeats()?;
                 script.reply("7")?;
             }
         });

@@ -27,7 +27,7 @@ fn requests_to_a_script_that_stops_reading_fail_at_their_deadlines() {
         script.reply("9")?;
         signal.lock().ok()?.recv().ok()?;
         loop {
-            let message = script.message_but_heartbeats()?;
+            let message = script.message_except_heartbeats()?;
             script.reply(if message.starts_with("core.loadStateBuffer,") { "true" } else { "7" })?;
         }
     });
@@ -51,7 +51,7 @@ fn breaks_once() -> Peer {
     Peer::start(|number, mut script| {
         script.greet_as_mgba_http()?;
         loop {
-            script.message_but_heartbeats()?;
+            script.message_except_heartbeats()?;
             if number == 0 {
                 return None;
             }
@@ -86,7 +86,7 @@ fn a_batch_that_may_have_changed_something_is_reported_as_interrupted_and_not_re
         let peer = Peer::start(move |number, mut script| {
             script.greet_as_mgba_http()?;
             for count in 1.. {
-                let message = script.message_but_heartbeats()?;
+                let message = script.message_except_heartbeats()?;
                 seen.send(message).ok()?;
                 if number == 0 && count == broken_at {
                     return None;
@@ -113,7 +113,7 @@ fn an_idempotency_key_is_refused_because_the_script_does_not_remember_it() {
     let peer = Peer::start(|_, mut script| {
         script.greet_as_mgba_http()?;
         loop {
-            assert_eq!(script.message_but_heartbeats()?, "core.read8,33554432");
+            assert_eq!(script.message_except_heartbeats()?, "core.read8,33554432");
             script.reply("7")?;
         }
     });
@@ -129,7 +129,7 @@ fn an_idempotency_key_is_refused_because_the_script_does_not_remember_it() {
 fn an_answer_before_the_end_of_a_message_is_dropped() {
     let peer = Peer::start(|_, mut script| {
         script.greet_as_mgba_http()?;
-        script.begin_of_message("core.loadStateBuffer")?;
+        script.start_of_message("core.loadStateBuffer")?;
         script.reply("true")?;
         script.hold()
     });
@@ -159,7 +159,7 @@ fn script(answer: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> (Pee
     let peer = Peer::start(move |_, mut script| {
         script.greet_as_mgba_http()?;
         loop {
-            let message = script.message_but_heartbeats()?;
+            let message = script.message_except_heartbeats()?;
             seen.lock().ok()?.send(message.clone()).ok()?;
             script.reply(answer(&message))?;
         }

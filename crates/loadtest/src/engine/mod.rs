@@ -74,7 +74,7 @@ pub struct Outcome {
     pub most_in_flight: usize,
     /// How fast the probe's counter rose.
     pub pace: Option<Pace>,
-    /// Whether the run was stopped before its time.
+    /// Whether the run was stopped before its end.
     pub cut_short: bool,
 }
 

@@ -276,13 +276,9 @@ impl HttpClient {
     async fn attempt(&mut self, prepared: &Prepared, call: &mut Call<'_>) -> Result<(), Failure> {
         let status = if self.config.http2 {
             let (request, body) = prepared.http2(call.payload)?;
-            if self.config.reuse.keep_alive {
-                self.shared.exchange(&self.config.connector, request, body, call).await?
-            } else {
-                http2::SharedConnection::default()
-                    .exchange(&self.config.connector, request, body, call)
-                    .await?
-            }
+            let kept = self.config.reuse.keep_alive;
+            let connection = if kept { self.shared.clone() } else { http2::SharedConnection::default() };
+            connection.exchange(&self.config.connector, request, body, call).await?
         } else {
             self.http1(prepared.method == Method::HEAD, call).await?
         };

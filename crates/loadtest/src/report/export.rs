@@ -22,7 +22,7 @@ const VALUES: [Value; 13] = [
     ("waited", "waited", "Requests for which no connection was free", |row| Some(row.waited as f64)),
     ("connections", "connections", "Connections opened", |row| Some(row.connections as f64)),
     ("retries", "retries", "Retries of failed requests", |row| Some(row.retries as f64)),
-    ("tester_busy", "tester_busy_ratio", "Share of its processor that the tester used", |row| {
+    ("tester_busy", "tester_busy_ratio", "Processor share used by the tester's busiest thread", |row| {
         row.tester_busy
     }),
     ("bytes_sent", "sent_bytes", "Bytes of requests", |row| row.bytes.map(|bytes| bytes.sent as f64)),

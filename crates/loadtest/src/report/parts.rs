@@ -39,14 +39,14 @@ pub(super) fn tables(report: &Report, rows: &[&Row]) -> Vec<Part> {
         },
         Part {
             heading: "Latency from the actual send",
-            remark: "ms, correct replies only; leaves out the waiting before it",
+            remark: "ms, correct replies only; without the wait before the send",
             table: latencies(rows, counter, |row| &row.sent),
         },
     ];
     if rows.iter().any(|row| row.first_byte.count > 0) {
         parts.push(Part {
             heading: "Steps of a request",
-            remark: "ms; connect includes the TLS handshake, the others begin at the actual send",
+            remark: "ms; connect includes the TLS handshake; the other times begin at the actual send",
             table: steps(rows),
         });
     }
@@ -221,7 +221,7 @@ pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
         add(Kind::Warning, format!("At {}: {warning}.", loads.join(", ")));
     }
     if report.cut_short {
-        add(Kind::Bad, "Cut short: stopped before its end.".to_owned());
+        add(Kind::Bad, "The measurement was cut short: it was stopped before its end.".to_owned());
     }
     notices
 }

@@ -20,7 +20,7 @@ fn failures(row: &Row) -> BTreeMap<&str, u64> {
 }
 
 /// Sends 40 requests, each with this time limit. Every fourth fails.
-fn each_fourth_within(timeout: Duration, fault: fn() -> Action) -> Row {
+fn every_fourth_within(timeout: Duration, fault: fn() -> Action) -> Row {
     let server = Server::start(move |number| if number % 4 == 3 { fault() } else { Action::Echo });
     let mut plan = crate::plan(40.0, SECOND);
     plan.timeout = timeout;
@@ -28,8 +28,8 @@ fn each_fourth_within(timeout: Duration, fault: fn() -> Action) -> Row {
 }
 
 /// Sends 40 requests, of which every fourth fails.
-fn each_fourth(fault: fn() -> Action) -> Row {
-    let row = each_fourth_within(5 * SECOND, fault);
+fn every_fourth(fault: fn() -> Action) -> Row {
+    let row = every_fourth_within(5 * SECOND, fault);
     assert_eq!((row.requests, row.correct, row.success), (40, 30, 75.0), "{row:?}");
     assert_eq!(row.intended.count, 30, "only correct replies have a latency");
     row
@@ -45,14 +45,14 @@ fn a_closed_port_counts_as_refused() {
 
 #[test]
 fn a_close_counts_as_a_reset_before_and_within_a_reply() {
-    assert_eq!(failures(&each_fourth(|| Action::Close)), BTreeMap::from([("reset", 10)]));
-    assert_eq!(failures(&each_fourth(|| Action::Partial)), BTreeMap::from([("reset", 10)]));
+    assert_eq!(failures(&every_fourth(|| Action::Close)), BTreeMap::from([("reset", 10)]));
+    assert_eq!(failures(&every_fourth(|| Action::Partial)), BTreeMap::from([("reset", 10)]));
 }
 
 #[test]
 fn a_reply_after_the_timeout_counts_as_timed_out() {
     let measure = || {
-        let row = each_fourth_within(Duration::from_millis(300), || Action::Silence(SECOND));
+        let row = every_fourth_within(Duration::from_millis(300), || Action::Silence(SECOND));
         assert_eq!((row.requests, row.intended.count), (40, row.correct), "{row:?}");
         assert!(row.correct <= 30, "{row:?}");
         assert_eq!(failures(&row), BTreeMap::from([("timed out", 40 - row.correct)]));
@@ -72,14 +72,14 @@ fn a_reply_after_the_timeout_counts_as_timed_out() {
 
 #[test]
 fn an_error_status_counts_as_status() {
-    let row = each_fourth(|| Action::Status(503));
+    let row = every_fourth(|| Action::Status(503));
     assert_eq!(failures(&row), BTreeMap::from([("status", 10)]));
     assert_eq!(row.failure_texts.get("status 503"), Some(&10));
 }
 
 #[test]
 fn another_text_counts_as_a_wrong_reply() {
-    let row = each_fourth(|| Action::Reply("somebody else's"));
+    let row = every_fourth(|| Action::Reply("somebody else's"));
     assert_eq!(failures(&row), BTreeMap::from([("wrong reply", 10)]));
 }
 

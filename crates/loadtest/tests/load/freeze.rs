@@ -68,7 +68,7 @@ fn is_as_calculated([intended, sent]: &[Summary; 2]) -> bool {
     ];
     let off = figures.map(|(name, measured, expected)| {
         let off = measured / expected - 1.0;
-        println!("{name}: measured {measured:.1} ms, arithmetic {expected:.1} ms, {:+.2} %", 100.0 * off);
+        println!("{name}: measured {measured:.1} ms, calculated {expected:.1} ms, {:+.2} %", 100.0 * off);
         off.abs()
     });
     // The waits during the freeze, spread over all requests, give this mean. The latency of the replies adds to it.

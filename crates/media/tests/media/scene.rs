@@ -9,7 +9,7 @@ pub struct Scene {
     pub width: u32,
     pub height: u32,
     pub pixels: Vec<u8>,
-    colours: Vec<[u8; 3]>,
+    colors: Vec<[u8; 3]>,
 }
 
 impl Scene {
@@ -26,8 +26,8 @@ impl Scene {
     fn sized(random: &mut Rng, sizes: &[(u32, u32)]) -> Scene {
         let (width, height) = *random.choice(sizes).unwrap();
         let count = *random.choice(&[1, 2, 3, 4, 5, 16, 17, 255, 256, 257, 300, 20_000]).unwrap();
-        let colours = (0..count).map(|_| [random.u8(..), random.u8(..), random.u8(..)]).collect();
-        let mut scene = Scene { width, height, pixels: vec![0; (width * height * 3) as usize], colours };
+        let colors = (0..count).map(|_| [random.u8(..), random.u8(..), random.u8(..)]).collect();
+        let mut scene = Scene { width, height, pixels: vec![0; (width * height * 3) as usize], colors };
         for _ in 0..random.usize(0..40) {
             scene.change(random);
         }
@@ -42,11 +42,11 @@ impl Scene {
         let (left, top) = (random.u32(0..self.width), random.u32(0..self.height));
         let (right, bottom) = (random.u32(left..self.width), random.u32(top..self.height));
         let noise = random.u8(0..4) == 0;
-        let mut colour = *random.choice(&self.colours).unwrap();
+        let mut colour = *random.choice(&self.colors).unwrap();
         for y in top..=bottom {
             for x in left..=right {
                 if noise {
-                    colour = *random.choice(&self.colours).unwrap();
+                    colour = *random.choice(&self.colors).unwrap();
                 }
                 self.put(y * self.width + x, colour);
             }
@@ -57,7 +57,7 @@ impl Scene {
     pub fn noise(&mut self, random: &mut Rng, one_in: u32) {
         for pixel in 0..self.width * self.height {
             if random.u32(0..one_in) == 0 {
-                self.put(pixel, *random.choice(&self.colours).unwrap());
+                self.put(pixel, *random.choice(&self.colors).unwrap());
             }
         }
     }

@@ -304,15 +304,12 @@ impl Core {
 
     /// Whether a timeline was cancelled; `None` if it has not ended.
     fn timeline(&self, py: Python<'_>, id: u32) -> PyResult<Option<bool>> {
-        match self.with(py, |machine| Ok(machine.timeline(id)))? {
-            Ok(Value::List(words)) => Ok(match words.first() {
-                Some(Value::Text(word)) if word == "playing" => None,
-                Some(Value::Text(word)) => Some(word == "cancelled"),
-                _ => None,
-            }),
-            Ok(_) => Ok(None),
-            Err(error) => Err(errors::exception(py, errors::Kind::NotFound, &error.message)),
-        }
+        let words = self.with(py, |machine| Ok(machine.timeline(id)))?;
+        let words = words.map_err(|error| errors::exception(py, errors::Kind::NotFound, &error.message))?;
+        Ok(match texts(words).first().map(String::as_str) {
+            None | Some("playing") => None,
+            Some(word) => Some(word == "cancelled"),
+        })
     }
 
     /// Releases the keys of `clear` and holds those of `add`. If `clear` has all keys, exactly the keys of `add` are

@@ -3,7 +3,7 @@
 mod clocks;
 mod damaged;
 mod ended;
-mod kept;
+mod folder;
 mod killed;
 mod played;
 mod replays;

@@ -1,5 +1,5 @@
 //! Tests with savestates of real cores.
 
-mod apart;
-mod kept;
+mod parts;
+mod snapshots;
 mod support;

@@ -155,21 +155,17 @@ impl Timelines {
     /// Ends timeline `id`, or with 0 all timelines. Returns whether there was such a timeline, and the keys to release.
     pub fn cancel(&mut self, id: u32, holds: &mut Holds) -> (bool, u16) {
         let (count, mut keys) = (self.running.len() + self.waiting.len(), 0);
-        self.running.retain(|timeline| {
+        let mut stays = |timeline: &Timeline| {
             let ends = id == 0 || timeline.id == id;
             if ends {
+                // A waiting timeline owns no keys.
                 keys |= holds.finish(Owner::Timeline(timeline.id));
                 self.over.push((timeline.id, true));
             }
             !ends
-        });
-        self.waiting.retain(|timeline| {
-            let ends = id == 0 || timeline.id == id;
-            if ends {
-                self.over.push((timeline.id, true));
-            }
-            !ends
-        });
+        };
+        self.running.retain(&mut stays);
+        self.waiting.retain(stays);
         (self.running.len() + self.waiting.len() < count, keys)
     }
 

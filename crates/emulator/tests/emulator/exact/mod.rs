@@ -77,7 +77,7 @@ pub fn compare(emulator: &impl Emulator, console: Console, count: u64) {
         session.log.drain(..spare);
     }
     session.assert_all_memory();
-    eprintln!("{count} cases from seed {seed} in {:?}: none different", begun.elapsed());
+    eprintln!("{count} cases from seed {seed} in {:?}: no differences", begun.elapsed());
 }
 
 impl<E: Emulator> Session<'_, E> {

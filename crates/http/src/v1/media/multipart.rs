@@ -15,7 +15,7 @@ use crate::pictures::picture::SharedPicture;
 use crate::reading::Whole;
 use crate::routing::prelude::*;
 use crate::transport::Stopping;
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 use crate::transport::streams::StreamKind;
 
 /// The line between two parts, and before the first one. It is sent together with the part before it, so that a reader
@@ -62,19 +62,19 @@ async fn multipart(
     State(encoders): State<Arc<PictureEncoders>>,
     selected: SelectedEmulator,
     stream: OpensStream,
-    Extension(outflow): Extension<Outflow>,
+    Extension(stream_control): Extension<StreamControl>,
     Query(MjpegQuery { rate, format }): Query<MjpegQuery>,
 ) -> Result<Response, Problem> {
     let place = viewers.take(stream.open()?)?;
     let newest = encoders.watch(&selected.served).await?;
-    outflow.keep_short();
-    outflow.has_no_end();
+    stream_control.keep_short();
+    stream_control.has_no_end();
     let parts = MjpegStream {
         newest,
         format,
         pace: Pace::new(rate.map_or(30, Whole::get), Instant::now()),
         last: None,
-        outflow,
+        stream_control,
         stopping,
         _place: place,
     };
@@ -93,7 +93,7 @@ struct MjpegStream {
     pace: Pace,
     /// The picture that was sent last, and when it was sent.
     last: Option<(Arc<SharedPicture>, Instant)>,
-    outflow: Outflow,
+    stream_control: StreamControl,
     stopping: Stopping,
     _place: ViewerPlace,
 }
@@ -129,7 +129,7 @@ impl MjpegStream {
                     Err(_) => sleep(STILL).await,
                 },
             }
-            if self.outflow.is_blocked() {
+            if self.stream_control.is_blocked() {
                 // The reader has not taken the last part yet, so this picture would be old when it is read. If no newer
                 // one comes before the reader takes that part, this picture is sent.
                 if let Ok(changed) = timeout(STILL, self.newest.changed()).await {

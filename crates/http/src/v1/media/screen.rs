@@ -220,10 +220,10 @@ struct FrameWait {
     deadline: Instant,
 }
 
-/// When the wanted frame is at most this many frames away, a picture is requested every [`LOOK`].
+/// When the wanted frame is at most this many frames away, a picture is requested every [`POLL_INTERVAL`].
 const NEAR: u32 = 4;
 /// The shortest time between two requests for a picture.
-const LOOK: Duration = Duration::from_millis(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
 impl FrameWait {
     fn new(frame: u32, time_limit: Duration) -> FrameWait {
@@ -249,7 +249,7 @@ impl FrameWait {
                 Some(frames) => frames.saturating_sub(NEAR),
             };
             let rate = served.emulator.state().frames_per_second.max(60.0);
-            let next = Instant::now() + LOOK.max(Duration::from_secs_f64(f64::from(far) / rate));
+            let next = Instant::now() + POLL_INTERVAL.max(Duration::from_secs_f64(f64::from(far) / rate));
             sleep_until(next.min(self.deadline)).await;
             if next >= self.deadline {
                 return Err(self.too_late(screenshot.frame));

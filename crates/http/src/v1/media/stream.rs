@@ -19,7 +19,7 @@ use crate::routing::prelude::*;
 use crate::sockets::Upgrade;
 use crate::sockets::sender::{PacedSocket, SocketEnd, SocketEvent, bounded};
 use crate::transport::Stopping;
-use crate::transport::activity::Outflow;
+use crate::transport::activity::StreamControl;
 use crate::transport::streams::StreamKind;
 
 /// The text message with which a viewer asks for a whole picture.
@@ -58,7 +58,7 @@ async fn video(
     State(meter): State<Arc<Meter>>,
     selected: SelectedEmulator,
     stream: OpensStream,
-    Extension(outflow): Extension<Outflow>,
+    Extension(stream_control): Extension<StreamControl>,
     Query(VideoQuery { rate }): Query<VideoQuery>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
@@ -68,7 +68,7 @@ async fn video(
     let newest = encoders.watch(&selected.served).await?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         let skipped = meter.pictures_skipped.clone();
-        let mut socket = PacedSocket::new(socket, stopping, outflow);
+        let mut socket = PacedSocket::new(socket, stopping, stream_control);
         let Err(end) = send_pictures(&mut socket, newest, rate, &skipped).await;
         socket.close(end).await;
         drop(place);
@@ -149,7 +149,7 @@ async fn audio(
     State(viewers): State<ViewerLimit>,
     selected: SelectedEmulator,
     stream: OpensStream,
-    Extension(outflow): Extension<Outflow>,
+    Extension(stream_control): Extension<StreamControl>,
     Query(AudioQuery { format }): Query<AudioQuery>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
@@ -162,7 +162,7 @@ async fn audio(
         )
     })?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
-        let mut socket = PacedSocket::new(socket, stopping, outflow);
+        let mut socket = PacedSocket::new(socket, stopping, stream_control);
         let Err(end) = send_sound(&mut socket, audio, format).await;
         socket.close(end).await;
         drop(place);

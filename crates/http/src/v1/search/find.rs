@@ -83,7 +83,7 @@ impl FindOptions {
     fn patterns(&self, console: Console, symbols: &Symbols) -> Result<Vec<Vec<u8>>, Problem> {
         let patterns = match (&self.text, &self.bytes, self.float, self.bcd, &self.pointer_to) {
             (Some(text), None, None, None, None) => {
-                vec![symbols.encode_text(text).map_err(|problem| Problem::in_body("text", &problem))?]
+                vec![symbols.encode_text(text).map_err(|problem| Problem::at("text", &problem))?]
             }
             (None, Some(bytes), None, None, None) => {
                 let accepts = "base64 text, or hex with \"encoding\": \"hex\"";

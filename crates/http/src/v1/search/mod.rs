@@ -243,7 +243,7 @@ impl From<PlanError> for Problem {
             PlanError::Alignment(other) => {
                 Problem::parameter("alignment", &format!("is {other}"), "1, 2 or 4")
             }
-            _ => Problem::in_body("areas", &error.to_string()),
+            _ => Problem::at("areas", &error.to_string()),
         }
     }
 }

@@ -70,7 +70,7 @@ pub(super) struct SearchResponse {
     alignment: u32,
     /// How many candidates there are.
     count: usize,
-    /// How many times it was narrowed.
+    /// How many times it was narrowed, not counting undone steps.
     steps: usize,
     /// How many steps can be undone.
     undoable: usize,

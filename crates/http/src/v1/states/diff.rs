@@ -19,7 +19,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Between {
+struct DiffQuery {
     /// The earlier snapshot.
     from: String,
     /// The later snapshot. Default: the current state of the emulator.
@@ -77,16 +77,16 @@ struct Range {
 
 /// Returns the memory that changed between two snapshots, or since one snapshot.
 #[utoipa::path(get, path = "/v1/snapshots/diff", operation_id = "diffSnapshots", tag = "states",
-    params(EmulatorParam, Between), responses((status = 200, description = "The ranges that differ.", body = Diff)))]
+    params(EmulatorParam, DiffQuery), responses((status = 200, description = "The ranges that differ.", body = Diff)))]
 async fn diff(
     State(snapshots): State<Storage<Snapshots>>,
     selected: SelectedEmulator,
-    Query(between): Query<Between>,
+    Query(between): Query<DiffQuery>,
 ) -> Result<Json<Diff>, Problem> {
     let page = Page { offset: between.offset, limit: between.limit };
-    let from = between.from.parse::<Name>().map_err(|error| Problem::in_body("from", &error.to_string()))?;
+    let from = between.from.parse::<Name>().map_err(|error| Problem::at("from", &error.to_string()))?;
     let to = between.to.as_deref().map(str::parse::<Name>).transpose();
-    let to = to.map_err(|error| Problem::in_body("to", &error.to_string()))?;
+    let to = to.map_err(|error| Problem::at("to", &error.to_string()))?;
     let snapshots = snapshots.get()?;
     let _share = selected.share(&Op::SaveState { flags: 31 })?;
     let (old, new) = blocking(move || -> Result<_, Problem> {
@@ -96,7 +96,7 @@ async fn diff(
     .await?;
     let new = match new {
         Some(snapshot) => snapshot.into_file(),
-        // With the battery save, which snapshots also contain.
+        // The state includes the battery save, because snapshots contain it too.
         None => selected.perform_one(Op::SaveState { flags: 2 }).await?.try_into()?,
     };
     let symbols = selected.symbols().await;
@@ -108,7 +108,7 @@ async fn diff(
 fn compare(
     old: &StateFile<'_>,
     new: &StateFile<'_>,
-    between: &Between,
+    between: &DiffQuery,
     page: &Page,
     symbols: &Symbols,
 ) -> Result<Diff, Problem> {

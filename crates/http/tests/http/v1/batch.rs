@@ -55,6 +55,7 @@ fn operations_on_several_values_have_one_result_each() {
             {"op": "read_many", "addresses": ["score", "scratch", "scratch+2", "presses[3]"]},
             {"op": "read_many", "addresses": [0, 1], "type": "u32", "domain": "wram"},
             {"op": "read8", "address": 0x100, "domain": "wram"},
+            {"op": "read8", "address": "scratch+2", "domain": null},
             {"op": "read_range", "address": "scratch", "length": 4},
             {"op": "read_many", "addresses": []},
         ]}),
@@ -69,6 +70,7 @@ fn operations_on_several_values_have_one_result_each() {
         json!([0xCAFE, 0, 0xFF, 0]),
         json!([0, 0]),
         json!(0),
+        json!(0xFF),
         json!("0000ffff"),
         json!([]),
     ];

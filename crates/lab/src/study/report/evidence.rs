@@ -188,7 +188,7 @@ pub struct Tally {
     pub requests: u64,
     /// How many requests got no correct reply, for any reason.
     pub failed: u64,
-    /// How many requests the script reset.
+    /// How many requests failed because their connection was reset.
     pub reset: u64,
     /// How many requests got a wrong reply, such as the reply to another request.
     pub wrong: u64,

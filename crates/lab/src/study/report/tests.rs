@@ -440,8 +440,8 @@ fn a_miss_at_the_lowest_rate_does_not_hide_that_higher_rates_went_well() {
 
 #[test]
 fn the_section_about_the_goal_names_the_tables_that_it_uses() {
-    // In 2025, a debug build of version 6 took up to 304 ms, but the published rows in `figures::VERSIONS` are only those of
-    // release builds.
+    // In 2025, a debug build of version 6 took up to 304 ms, but the published rows in `figures::VERSIONS` are only
+    // those of release builds.
     let page = StudyFolder::whole().page();
     assert!(
         page.contains("in its tables of release builds, the slowest replies at this rate took 109 to 274 ms"),

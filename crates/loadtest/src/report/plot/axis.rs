@@ -23,7 +23,7 @@ pub struct Axis {
     pub label: String,
     /// How values are mapped to positions.
     pub scale: Scale,
-    /// The names at 1, 2, 3 and so on of [`Scale::Names`].
+    /// The names at the values 1, 2, 3 and so on, for [`Scale::Names`]; empty for other scales.
     pub names: Vec<String>,
 }
 
