@@ -50,8 +50,8 @@ python: setup-test lint-python python-native
 	cd python && ../target/python/bin/python -m pytest --quiet $(ARGS)
 
 # Tests the environments with Gymnasium 1.2.2, with the checks of Stable-Baselines3 and RLlib, and the metrics that Ray exports.
-# This takes a minute; the first run also installs these packages, for some minutes. `make python` tests with the newest
-# Gymnasium.
+# This takes a minute; the first run also installs these packages, which takes some minutes. `make python` tests with the
+# newest Gymnasium.
 test-python-checks: python-native
 	$(CARGO) build --locked --workspace --all-features --bin framewire
 	tools/python-checks.sh $(ARGS)
@@ -81,8 +81,8 @@ browser: setup-test lint-page
 browser-baselines:
 	$(MAKE) browser ARGS="look --update-snapshots=all"
 
-# Tests the channel's rings with every interleaving of two threads that has at most two or three preemptions, in a quarter of a
-# minute.
+# Tests the channel's rings with every interleaving of two threads that has at most two or three preemptions. This takes 15
+# seconds.
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --locked --release -p framewire-channel --lib model
 
@@ -162,7 +162,7 @@ fuzz: setup-test
 schemathesis: build
 	tools/schemathesis.sh target/release/framewire $(ARGS)
 
-# Runs the conformance tests of the Model Context Protocol on /mcp, in some seconds.
+# Runs the conformance tests of the Model Context Protocol on /mcp, in a few seconds.
 mcp-conformance: build
 	$(CARGO) build --release --locked -p framewire --example mcp_conformance
 	tools/mcp-conformance.sh target/release/framewire target/release/examples/mcp_conformance

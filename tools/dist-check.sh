@@ -64,7 +64,7 @@ best=$(for _ in 1 2 3 4 5 6 7 8 9 10; do
 done | sort -n | head -n 1)
 [ "$best" -lt $longest ] || die "framewire --version takes $best microseconds; it must take less than $longest"
 say "framewire --version takes $best microseconds and $memory KiB"
-say "the program has $size bytes and needs only the C library"
+say "the program has $size bytes and needs only the C library and libgcc_s"
 
 # ---- the bundle for clients of MCP ----
 

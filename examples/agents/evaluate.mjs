@@ -27,7 +27,7 @@ const PICTURE = Math.ceil((240 * 160) / 750);
  * it meets the paddle.
  */
 const [LEFT, RIGHT, PADDLE] = [11 * 16, 229 * 16, 101 * 16];
-/** If the paddle is at least this far from its target, it moves twice as fast, with L and R. */
+/** If the paddle is farther than this from its target, it moves twice as fast, with L and R. */
 const DASH = 500;
 
 // The SDK adds a listener for each call of a connection.

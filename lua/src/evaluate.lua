@@ -27,7 +27,7 @@ local function escape(char)
   return ESCAPES[char] or format("\\u%04x", char:byte())
 end
 
--- Converts text to JSON. Bytes that are not UTF-8 become {"hex": "..."}.
+-- Converts text to JSON. Text that is not UTF-8 becomes {"hex": "..."}.
 local function from_text(text)
   if utf8.len(text) then
     return '"' .. gsub(text, '[%c"\\]', escape) .. '"'

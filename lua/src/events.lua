@@ -7,7 +7,7 @@ local eventqueue = require "eventqueue"
 
 local events = {}
 
--- Sends events to those of `clients` that are links. `any_changed` is true if any of their watches has changes to
+-- Sends events to those of `clients` that are links. `any_changed` is true if any of their watches has something to
 -- report.
 function events.send(clients, any_changed)
   local queued, count = eventqueue.take()

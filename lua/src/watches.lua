@@ -202,7 +202,7 @@ local function compare_all(client, core)
 end
 
 -- Called after each frame, before this script changes anything. Finds what has changed in the frame, and puts it into
--- `changes` of each connection. Returns whether anything has changed.
+-- `changes` of each connection. Returns whether any connection has something to report.
 function watches.after_frame()
   local core = emu
   if not core or #watching == 0 then

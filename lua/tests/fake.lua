@@ -33,6 +33,15 @@ function fake.emu(values)
   end })
 end
 
+-- How many times the function `name` of mGBA was called.
+function fake.count_calls(name)
+  local count = 0
+  for _, call in ipairs(emu.calls) do
+    count = count + (call:match("^%S+") == name and 1 or 0)
+  end
+  return count
+end
+
 -- Creates a script console that records its lines.
 function fake.console()
   local lines = {}

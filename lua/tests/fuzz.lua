@@ -13,6 +13,7 @@ harness.root = folder .. "../../"
 local client = require "client"
 local emulator = require "emulator"
 local events = require "events"
+local fake = require "fake"
 local frames = require "frames"
 local keyboard = require "keyboard"
 local limits = require "limits"
@@ -112,11 +113,7 @@ end
 
 -- How many times the emulator was reset.
 local function resets()
-  local count = 0
-  for _, call in ipairs(emu.calls) do
-    count = count + (call == "reset" and 1 or 0)
-  end
-  return count
+  return fake.count_calls("reset")
 end
 
 -- Connects a client whose replies are checked. `message` returns a message, the correct reply, and how many resets the

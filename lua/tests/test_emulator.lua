@@ -149,11 +149,7 @@ local function game_boy(halted, registers)
 end
 
 local function steps()
-  local count = 0
-  for _, call in ipairs(emu.calls) do
-    count = count + (call == "step" and 1 or 0)
-  end
-  return count
+  return fake.count_calls("step")
 end
 
 test("a step of a halted Game Boy that nothing will wake is refused, because it would never end", function()

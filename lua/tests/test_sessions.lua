@@ -25,14 +25,7 @@ local function begin(values)
   return sessions.new()
 end
 
--- How many times the function `name` of mGBA was called.
-local function done(name)
-  local count = 0
-  for _, call in ipairs(emu.calls) do
-    count = count + (call:match("^%S+") == name and 1 or 0)
-  end
-  return count
-end
+local done = fake.count_calls
 
 local function status(reply)
   return reply:byte(16)

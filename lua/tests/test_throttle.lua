@@ -1,4 +1,5 @@
 local client = require "client"
+local fake = require "fake"
 local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
@@ -10,14 +11,7 @@ local function read_range(length)
   return string.pack("<I1I4I4", 0x23, 0x02000000, length)
 end
 
--- How many times `name` was called.
-local function calls(name)
-  local count = 0
-  for _, call in ipairs(emu.calls) do
-    count = count + (call:find(name, 1, true) == 1 and 1 or 0)
-  end
-  return count
-end
+local calls = fake.count_calls
 
 -- Lets a minute pass, after which large requests may use all of their time again.
 local function rest()

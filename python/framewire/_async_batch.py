@@ -112,7 +112,7 @@ class AsyncBatch:
         return self._add(calls.batch_save_state(flags))
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
-        """Loads a state."""
+        """Loads a state. The result is whether the emulator accepted it."""
         return self._add(calls.batch_load_state(state, flags))
 
     async def run(self) -> None:

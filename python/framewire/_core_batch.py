@@ -105,7 +105,7 @@ class CoreBatch:
         return self._add(lambda: self._core.save_state(flags))
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
-        """Loads a state."""
+        """Loads a state. The result is True, because a state that is not accepted raises an exception."""
         return self._add(lambda: self._core.load_state(state, flags) is not None)
 
     def run(self) -> None:

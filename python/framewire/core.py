@@ -406,7 +406,7 @@ class Core(CoreMemory):
         return Screen(self._core.screen(), self._core.frame())
 
     def audio(self) -> CoreAudio:
-        """The sound from now on, as an iterator of `AudioChunk`. If no chunk is waiting, the next item runs a frame."""
+        """The sound from now on, as an iterator of `AudioChunk`. If no chunk is waiting, reading one runs a frame."""
         return CoreAudio(self, self._core)
 
     @property
@@ -585,6 +585,6 @@ def _mask(names: Sequence[str]) -> int:
 
 
 def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """One path or several."""
+    """Converts one path, or several, to a list of texts."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     return [os.fspath(path) for path in several]

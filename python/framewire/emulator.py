@@ -153,7 +153,7 @@ class Batch(Protocol):
         """Saves the state of the console."""
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
-        """Loads a state."""
+        """Loads a state. The result is whether the emulator accepted it."""
 
 
 class Snapshots(Protocol):

@@ -78,7 +78,7 @@ def test_sound_that_was_closed_runs_no_frame(game: Core) -> None:
     assert game.frame() == frame
 
 
-def test_the_error_of_a_sound_names_the_game_that_was_loaded(game: Core) -> None:
+def test_the_error_of_a_sound_says_that_another_game_was_loaded(game: Core) -> None:
     audio = game.audio()
     audio.next()
     game.load(DATA / "framewire-demo.gba")

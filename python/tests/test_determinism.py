@@ -16,6 +16,7 @@ import pytest
 import framewire
 from framewire import Emulator, Screen
 from framewire.envs import GameEnv, GameVectorEnv
+from framewire.envs._spaces import rows_of
 from tests.servers import DEMO, SYMBOLS, serve
 
 LENGTH = 7 * 4096
@@ -88,12 +89,6 @@ def hash_of(observation: object) -> str:
     return digest(observation)
 
 
-def row(observations: object, index: int) -> object:
-    if isinstance(observations, dict):
-        return {name: values[index] for name, values in observations.items()}
-    return observations[index]  # type: ignore[index]
-
-
 Played = tuple[list[list[str]], list[str]]
 """For each environment: the hashes of its observations; and the hash of its last state."""
 
@@ -101,11 +96,11 @@ Played = tuple[list[list[str]], list[str]]
 def by_steps(vector: GameVectorEnv) -> Played:
     """Plays with `step`."""
     observations, _ = vector.reset(seed=11)
-    hashes = [[hash_of(row(observations, env))] for env in range(ENVS)]
+    hashes = [[hash_of(rows_of(observations, env))] for env in range(ENVS)]
     for step in range(STEPS):
         observations = vector.step([action(env, step) for env in range(ENVS)])[0]
         for env in range(ENVS):
-            hashes[env].append(hash_of(row(observations, env)))
+            hashes[env].append(hash_of(rows_of(observations, env)))
     states = vector.state_hashes()
     vector.close()
     return hashes, states
@@ -114,7 +109,7 @@ def by_steps(vector: GameVectorEnv) -> Played:
 def by_sending(vector: GameVectorEnv) -> Played:
     """Plays with `send` and `recv`, so that environments can be at different steps."""
     observations, _ = vector.reset(seed=11)
-    hashes = [[hash_of(row(observations, env))] for env in range(ENVS)]
+    hashes = [[hash_of(rows_of(observations, env))] for env in range(ENVS)]
     vector.send([action(env, 0) for env in range(ENVS)], np.arange(ENVS))
     left = ENVS * STEPS
     while left:
@@ -124,7 +119,7 @@ def by_sending(vector: GameVectorEnv) -> Played:
         left -= count
         again = []
         for index, env in enumerate(info["env_id"].tolist()):
-            hashes[env].append(hash_of(row(observations, index)))
+            hashes[env].append(hash_of(rows_of(observations, index)))
             if len(hashes[env]) <= STEPS:
                 again.append(env)
         vector.send([action(env, len(hashes[env]) - 1) for env in again], again)

@@ -1,4 +1,4 @@
-"""Fleets on a Ray cluster of two nodes, which are processes of this machine."""
+"""Fleets and searches on a Ray cluster of two nodes, which are processes of this machine."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
 from framewire.search import Explorer, GoExplore, Job
+from tests import test_envs
 from tests.clusters import STORE, small_cluster
 from tests.games import demo_scenario
 
@@ -65,12 +66,7 @@ def actions(step: int, count: int = ENVS) -> np.ndarray[Any, Any]:
 
 def play(vector: Any, steps: int, seed: int = 5) -> list[Any]:
     """Plays steps. Returns the results of each step, and the hashes of the states at the end."""
-    results: list[Any] = [vector.reset(seed=seed)[0].copy()]
-    for step in range(steps):
-        observation, reward, terminated, truncated, info = vector.step(actions(step, vector.num_envs))
-        results.append((observation.copy(), reward.copy(), terminated.copy(), truncated.copy(), info["score"].copy()))
-    results.append(vector.state_hashes())
-    return results
+    return [*test_envs.play(vector, steps, seed), vector.state_hashes()]
 
 
 def assert_same(left: list[Any], right: list[Any]) -> None:
@@ -435,6 +431,8 @@ def test_unsuitable_nodes_are_refused(second: Any, tmp_path: Path, monkeypatch: 
         Fleet(None, "memory", num_envs=ENVS, cores_per_worker=2)
     with pytest.raises(InvalidRequest, match="num_envs is 0; use a whole number of at least 1"):
         Fleet(None, "memory", num_envs=0)
+    with pytest.raises(InvalidRequest, match="autoreset_mode is 'Never'; use one of NextStep, SameStep, Disabled"):
+        Fleet(None, "memory", num_envs=ENVS, autoreset_mode="Never")
     with pytest.raises(FleetError, match="no node of the cluster has a CPU and the resources"):
         Fleet(None, "memory", num_envs=ENVS, resources={"lamps": 1})
     with (

@@ -31,6 +31,17 @@ MAX_THREADS = 1024
 """The largest number of threads. Few machines have more processors, and more threads would only use memory."""
 
 
+def checked_mode(autoreset_mode: AutoresetMode | str) -> AutoresetMode:
+    """Checks an autoreset mode, which can be given by its name."""
+    try:
+        return AutoresetMode(autoreset_mode)
+    except ValueError:
+        accepted = ", ".join(mode.value for mode in AutoresetMode)
+        raise InvalidRequest(
+            f"autoreset_mode is {autoreset_mode!r}; use one of {accepted}", parameter="autoreset_mode", accepts=accepted
+        ) from None
+
+
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many environments of one scenario in this process, on a pool of threads without the interpreter's lock.
 
@@ -68,13 +79,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InvalidRequest(
                 f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
             )
-        try:
-            mode = AutoresetMode(autoreset_mode)
-        except ValueError:
-            accepted = ", ".join(mode.value for mode in AutoresetMode)
-            raise InvalidRequest(
-                f"autoreset_mode is {autoreset_mode!r}; use one of {accepted}", parameter="autoreset_mode", accepts=accepted
-            ) from None
+        mode = checked_mode(autoreset_mode)
         if not 0 <= whole(threads, "threads") <= MAX_THREADS:
             raise InvalidRequest(
                 f"threads is {threads}; use a number from 0, which is one per processor, to {MAX_THREADS}",

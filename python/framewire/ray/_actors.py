@@ -272,6 +272,6 @@ def first_line(error: Exception) -> str:
 def full(where: str) -> FleetError:
     """The exception for a full object store. It leaves out Ray's message, which may contain the bytes of an object."""
     return FleetError(
-        f"the object store of {where} is full, and so is the disk that Ray moves objects to. Drop batches that "
-        "you do not use any more, start Ray with a greater --object-store-memory, or free space in its --temp-dir"
+        f"the object store of {where} is full, and so is the disk that Ray moves objects to. Drop references to Ray "
+        "objects that you no longer need, start Ray with a greater --object-store-memory, or free space in its --temp-dir"
     )

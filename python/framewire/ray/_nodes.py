@@ -24,14 +24,12 @@ class Node:
         id: The id that Ray gave it.
         host: The name of its machine.
         cores: The number of its CPUs, as Ray counts them.
-        store: The size of its object store in bytes.
         address: Host and port of its Ray process.
     """
 
     id: str
     host: str
     cores: int
-    store: int
     address: tuple[str, int]
 
     def __str__(self) -> str:
@@ -65,9 +63,8 @@ def usable(resources: Mapping[str, float]) -> list[Node]:
         has = each["Resources"]
         cores = int(has.get("CPU", 0))
         if each["Alive"] and cores > 0 and all(has.get(name, 0) >= amount for name, amount in resources.items()):
-            store = int(has.get("object_store_memory", 0))
             address = (each["NodeManagerAddress"], each["NodeManagerPort"])
-            nodes.append(Node(each["NodeID"], each["NodeManagerHostname"], cores, store, address))
+            nodes.append(Node(each["NodeID"], each["NodeManagerHostname"], cores, address))
     nodes.sort(key=lambda node: (-node.cores, node.id))
     return [node for node in nodes if _accepts(node)] or nodes
 

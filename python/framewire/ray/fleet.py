@@ -21,6 +21,7 @@ import framewire
 from framewire._arguments import check_counts
 from framewire.envs import GameVectorEnv, demo_game
 from framewire.envs._spaces import Array, Observation, checked_seed, rows_of
+from framewire.envs.vector import checked_mode
 from framewire.errors import InvalidRequest
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors, Link
@@ -135,7 +136,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         check_counts(
             num_envs=num_envs, workers=workers, cores_per_worker=cores_per_worker, checkpoint_every=checkpoint_every
         )
-        mode = AutoresetMode(autoreset_mode)
+        mode = checked_mode(autoreset_mode)
         game = game or demo_game()
         # This local environment provides the observation and action spaces. It also checks the files before they are sent.
         local_rom = node_rom if rom is None else rom

@@ -108,7 +108,7 @@ class Archive:
                     raise InvalidData(
                         f"the state of the cell {entry.cell} was lost, and the way to it has the score {rollout.score} "
                         f"after {rollout.frames} frames; it was {entry.score} after {entry.frames} when the state was "
-                        "found. Different builds of Framewire can differ, so use the same wheel on every node"
+                        "found. Builds of Framewire can have different results, so use the same wheel on every node"
                     )
                 states[number] = rollout.state
         runner.states.restore({name: states[number] for name, number in lost.items()})
