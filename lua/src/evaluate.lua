@@ -12,13 +12,13 @@ local ENTRIES = 10000 -- entries of all tables together
 local LENGTH = 262144 -- bytes of the values as JSON, without the brackets and keys of tables; also bytes of output
 local LINES = 1000 -- lines of output
 
--- Functions that are not available, because they would run frames or replace the game in the middle of a request. The
+-- Functions that are not available, because they would run, restart or replace the game in the middle of a request. The
 -- values say what to use instead: a tool of the MCP server, a route of the HTTP API, or an operation.
 local ALTERNATIVES = {
-  runFrame = "act or POST /v1/advance",
+  runFrame = "the MCP tool act, or POST /v1/advance",
   step = "the operation step",
-  reset = "control or POST /v1/reset",
-  loadFile = "load or POST /v1/load",
+  reset = "the MCP tool control, or POST /v1/reset",
+  loadFile = "the MCP tool load, or POST /v1/load",
 }
 
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r" }

@@ -27,10 +27,10 @@ local MULTIPLIER = 0x9E3779B97F4A7C15
 local keyed = {}
 
 local digests, replies = {}, {} -- by key: the batch or its hash, and the reply
-local under_way = {} -- the keys whose reply is not final yet
-local ended = {} -- by key: when its temporary reply became final
--- The keys in the order in which they expire, and the times from which their full time is counted. The indices are
--- `first` to `last`.
+local count = 0 -- of the keys
+local under_way = {} -- by key whose reply is not final yet: its index in `order`
+-- The keys in the order in which they expire, and the times from which their full time is counted; false in place of a
+-- key that was moved to the end. The indices are `first` to `last`.
 local order, times = {}, {}
 local first, last = 1, 0
 local whole = 1 -- the index in `order` of the first key whose reply was not dropped
@@ -92,13 +92,13 @@ local function expire(now)
     local key = order[first]
     order[first], times[first] = nil, nil
     first = first + 1
-    local time = under_way[key] and now or ended[key]
-    ended[key] = nil
-    if time then
-      append(key, time)
-    else
+    if key and under_way[key] then
+      append(key, now)
+      under_way[key] = last
+    elseif key then
       drop(key)
       digests[key] = nil
+      count = count - 1
     end
   end
   whole = math.max(whole, first)
@@ -110,7 +110,7 @@ function keyed.recall(key, batch, id)
   expire(seconds())
   local known = digests[key]
   if not known then
-    if last - first + 1 >= limits.keyed_keys then
+    if count >= limits.keyed_keys then
       return nil, refusal.BUSY, FULL
     end
     return nil
@@ -129,7 +129,9 @@ end
 
 local function drop_oldest_replies()
   while bytes > limits.reply_bytes do
-    drop(order[whole])
+    if order[whole] then
+      drop(order[whole])
+    end
     whole = whole + 1
   end
 end
@@ -138,14 +140,20 @@ end
 -- final one.
 function keyed.remember(key, batch, reply, is_under_way)
   append(key, seconds())
-  digests[key], replies[key], under_way[key] = digest(batch), reply, is_under_way or nil
+  count = count + 1
+  digests[key], replies[key], under_way[key] = digest(batch), reply, is_under_way and last or nil
   bytes = bytes + #reply
   drop_oldest_replies()
 end
 
 -- Replaces a temporary reply with the final one.
 function keyed.replace(key, reply)
-  under_way[key], ended[key] = nil, seconds()
+  local index = under_way[key]
+  if index then
+    order[index] = false
+    append(key, seconds())
+    under_way[key] = nil
+  end
   if replies[key] then
     bytes = bytes + #reply - #replies[key]
     replies[key] = reply

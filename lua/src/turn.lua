@@ -326,7 +326,8 @@ local function has_enough(self)
   return self.inbox.may_have_message or self.waiting ~= nil
 end
 
--- Whether there is a whole message to perform, and the inbox is too full to read more before that.
+-- Whether the inbox is full enough to perform requests before reading more. This is never so before it holds a whole
+-- message or frame.
 local function has_read_enough(self)
   local box = self.inbox
   return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.may_have_message)

@@ -22,7 +22,7 @@ test("the reply to code with an error has the error's line and the output before
   local reply, problem = evaluate("return 1 +")
   eq(reply, nil)
   eq(problem:match("^script:1: ") ~= nil, true)
-  eq(error_of("emu:reset()"), "script:1: emu:reset is not available here; use control or POST /v1/reset")
+  eq(error_of("emu:reset()"), "script:1: emu:reset is not available here; use the MCP tool control, or POST /v1/reset")
 end)
 
 test("code that does not end is stopped, and the size of its values and output is limited", function()

@@ -100,6 +100,7 @@ function emulation(app) {
   let before;
   /** Resolves when the request for the higher speed has ended. @type {Promise<unknown> | undefined} */
   let faster;
+  let isHeld = false;
   return [
     {
       title: "Pause or resume",
@@ -113,6 +114,7 @@ function emulation(app) {
       keys: "F",
       code: "KeyF",
       run: () => {
+        isHeld = true;
         const { emulator } = status.value;
         if (before !== undefined || typeof emulator?.speed !== "number") return;
         before = emulator.speed;
@@ -120,7 +122,9 @@ function emulation(app) {
         return faster;
       },
       release: async () => {
+        isHeld = false;
         await faster;
+        if (isHeld) return;
         const speed = before;
         before = undefined;
         if (speed !== undefined) return act(actions.speed(speed));

@@ -69,6 +69,7 @@ export class Comparison {
   async #compare() {
     await attempt(async () => {
       const to = this.#to.value === NOW ? {} : { to: this.#to.value };
+      const emulator = this.#app.api.emulator.value;
       /** @type {{ ranges: Range[], total: number, bytes: number }} */
       const { ranges, total, bytes } = await this.#app.api.read("/v1/snapshots/diff", {
         from: this.#from.value,
@@ -76,6 +77,7 @@ export class Comparison {
         encoding: "hex",
         limit: MOST,
       });
+      if (emulator !== this.#app.api.emulator.value) return;
       const differ = bytes === 1 ? "1 byte differs" : `${bytes.toLocaleString("en")} bytes differ`;
       const rest = total > ranges.length ? ` The first ${ranges.length} of ${total} places:` : "";
       setText(this.#summary, `${differ}.${rest}`);

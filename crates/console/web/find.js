@@ -42,8 +42,10 @@ export function finder(app, use) {
         kind.value === "text"
           ? { text: input.value }
           : { bytes: input.value.replaceAll(/\s/g, ""), encoding: "hex" };
+      const emulator = app.api.emulator.value;
       /** @type {{ count: number, places: FoundPlace[] }} */
       const { count, places } = await app.api.ask("/v1/find", { ...wanted, limit: MOST });
+      if (emulator !== app.api.emulator.value) return;
       summary.textContent =
         count === 0 ? "Not found in work RAM." : `${count} ${count === 1 ? "place" : "places"}.`;
       fill(list, ...places.map((place) => placeRow(place, "", use)));

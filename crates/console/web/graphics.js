@@ -91,6 +91,7 @@ export class GraphicsPanel {
       this.#graphics = undefined;
       for (const { element } of this.#views) element.hidden = true;
       this.#detail.show(undefined);
+      setText(this.#note, "");
     });
   }
 
@@ -118,8 +119,8 @@ export class GraphicsPanel {
       if (emulator === this.#app.api.emulator.value) {
         this.#graphics = graphics;
         this.#draw();
+        setText(this.#note, `Frame ${graphics.frame.toLocaleString("en")}`);
       }
-      setText(this.#note, `Frame ${graphics.frame.toLocaleString("en")}`);
     } catch (error) {
       setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
     }
@@ -149,6 +150,7 @@ export class GraphicsPanel {
   }
 
   #save() {
+    if (!this.#graphics) return;
     const name = `${this.#open.value.toLowerCase()}.png`;
     this.#view?.canvas()?.toBlob((blob) => {
       if (blob) saveFile(blob, name);

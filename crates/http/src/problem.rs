@@ -85,7 +85,7 @@ impl Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
     }
 
-    /// The value at a place in a JSON body, such as `ops[3].address`, cannot be used.
+    /// The value at a place in a body, such as `ops[3].address`, or of a parameter, such as `from`, cannot be used.
     pub(crate) fn at(place: &str, problem: &str) -> Problem {
         let detail = format!("{place}: {problem}");
         Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }

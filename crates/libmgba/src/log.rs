@@ -5,11 +5,11 @@ use std::ffi::c_int;
 pub enum Level {
     /// The emulation cannot continue.
     Fatal,
-    /// Something failed. Scripts use it with `console:error`; errors of scripts have it too.
+    /// Something failed. Messages of `console:error` and errors of scripts have this level.
     Error,
-    /// Something looks wrong. Scripts use it with `console:warn`.
+    /// Something looks wrong. Messages of `console:warn` have this level.
     Warn,
-    /// Information. Scripts use it with `console:log` and `print`.
+    /// Information. Messages of `console:log` and `print` have this level.
     Info,
     /// Details. Text in buffers from `console:createBuffer` has this level.
     Debug,

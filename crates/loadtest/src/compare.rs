@@ -83,7 +83,7 @@ impl Pair<'_> {
     }
 
     /// Why the second row breaks the rule, if it does. A rule also counts as broken if its metric was not measured in
-    /// both runs. For latencies, a request without a correct reply counts as slower than any limit, as in a
+    /// one of the runs. For latencies, a request without a correct reply counts as slower than any limit, as in a
     /// [`Goal`](crate::goal::Goal).
     pub fn fails(&self, rule: &FailOn) -> Option<String> {
         let judged = rule.metric.judged(self.before).zip(rule.metric.judged(self.after));

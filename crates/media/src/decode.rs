@@ -28,7 +28,7 @@ pub enum DecodeError {
     #[error("the key picture lacks some of its tiles")]
     Gaps,
     /// A tile's own list has an invalid number of colours.
-    #[error("a tile's list has {0} colors; at most 16 are accepted")]
+    #[error("a tile's list has {0} colours; at most 16 are accepted")]
     Colors(u8),
     /// A pixel's colour is not in the palette or in its tile's list.
     #[error("a colour is not in its list")]

@@ -7,7 +7,7 @@ const SLOTS: usize = 1 << 17;
 pub(crate) struct Palette {
     /// The colours, in the order of their first use.
     colors: Vec<[u8; 3]>,
-    /// A hash table with open addressing: an index into `colours` plus one, or 0 for a free slot.
+    /// A hash table with open addressing: an index into `colors` plus one, or 0 for a free slot.
     slots: Box<[u16]>,
     /// The positions of the used slots, so that `clear` can empty them quickly.
     taken: Vec<u32>,

@@ -58,9 +58,9 @@ pub(crate) fn complete(file: &mut File, reason: impl Fn(u64) -> String) -> io::R
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     Read::by_ref(file).take(MAX_FILE).read_to_end(&mut bytes)?;
-    let cuts = EndPlace::last(&bytes).map_err(io::Error::other)?;
+    let places = EndPlace::last(&bytes).map_err(io::Error::other)?;
     let mut failure = None;
-    for EndPlace { offset, frames, mut checksum } in cuts.into_iter().rev() {
+    for EndPlace { offset, frames, mut checksum } in places.into_iter().rev() {
         let reason = reason(frames);
         let mut end = Vec::new();
         Entry::End { frames, reason: reason.clone() }.encode(&mut end);

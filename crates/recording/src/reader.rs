@@ -185,24 +185,28 @@ impl EndPlace {
     pub fn last(file: &[u8]) -> Result<VecDeque<EndPlace>, FormatError> {
         let (_, length) = Head::read(file)?;
         let mut entries = Entries::after_head(file, length);
-        let (mut cuts, mut frames) = (VecDeque::new(), 0);
+        let (mut places, mut frames) = (VecDeque::new(), 0);
         while let Some(Ok(entry)) = entries.next() {
             match entry {
-                Entry::State(_) if cuts.is_empty() => {}
+                Entry::State(_) if places.is_empty() => {}
                 Entry::State(_) | Entry::End { .. } => break,
-                _ if cuts.is_empty() => break,
+                _ if places.is_empty() => break,
                 Entry::Keys { frames: more, .. } => frames += u64::from(more),
                 Entry::Picture(_) | Entry::Memory(_) => {}
             }
-            if cuts.len() == EndPlace::MANY {
-                cuts.pop_front();
+            if places.len() == EndPlace::MANY {
+                places.pop_front();
             }
-            cuts.push_back(EndPlace { offset: entries.offset(), frames, checksum: entries.checksum.clone() });
+            places.push_back(EndPlace {
+                offset: entries.offset(),
+                frames,
+                checksum: entries.checksum.clone(),
+            });
         }
-        if cuts.is_empty() {
+        if places.is_empty() {
             return Err(FormatError::Start(entries.damage(length, DamageKind::Entry)));
         }
-        Ok(cuts)
+        Ok(places)
     }
 }
 

@@ -11,8 +11,7 @@ use framewire_emulator::Emulator;
 use framewire_states::{Entry, Folder, FolderError, Name};
 use tokio::sync::Mutex;
 
-use crate::head::LONGEST;
-use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Recording, Summary, journal};
+use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Recording, Summary, head, journal};
 
 /// The largest number of recordings in the folder.
 const LIMIT: usize = 4096;
@@ -78,7 +77,7 @@ impl Recordings {
     pub fn list(&self) -> Result<Vec<Listed>, FolderError> {
         let entries = self.folder.list()?.into_iter();
         let listed = |entry: Entry| {
-            let (head, _) = Head::read(&self.folder.head(&entry.name, LONGEST).ok()?).ok()?;
+            let (head, _) = Head::read(&self.folder.head(&entry.name, head::LONGEST).ok()?).ok()?;
             Some(Listed { entry, head })
         };
         Ok(entries.filter_map(listed).collect())

@@ -52,7 +52,7 @@ function M.parse(text, ...)
   local known = false
   for i = 1, select("#", ...) do known = known or select(i, ...) == scheme end
   if not known then return nil, ("'%s' is not a URL like %s://host:port/path"):format(tostring(text), (...)) end
-  if authority:find("@", 1, true) then return nil, "a URL cannot have a user name; send an Authorization header" end
+  if authority:find("@", 1, true) then return nil, "the URL must not have a user name; send an Authorization header" end
   local host, port = authority:match("^%[([%x:.]+)%]:?(%d*)$")
   if not host then host, port = authority:match("^([^:%[%]%s%c]+):?(%d*)$") end
   port = host and (port == "" and ports[scheme] or tonumber(port))

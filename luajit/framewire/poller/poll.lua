@@ -18,8 +18,8 @@ local bits = { [0] = 0, sys.POLLIN, sys.POLLOUT, sys.POLLIN + sys.POLLOUT }
 local Poll = {}
 Poll.__index = Poll
 
--- If there is an entry for a descriptor already, replaces it. The descriptor may have been closed without `remove`, and
--- have got the same number again.
+-- Replaces the entry of this descriptor, if there is one. If a descriptor is closed without `remove`, the system can
+-- give its number to a new one.
 function Poll:add(fd, interest)
   local slot = self.slots[fd] or self.count
   if slot == self.capacity then

@@ -87,6 +87,7 @@ end
 
 -- The path that is stored: it has no slashes at its end.
 local function stored(path)
+  if path == "" then return path end -- the system refuses it
   path = path:match("^(.-)/*$")
   return path == "" and "/." or path -- the root folder
 end
@@ -97,11 +98,12 @@ end
 ---@return true|nil ok
 ---@return string? message
 function Watch:add(path, options)
+  local mask = path:sub(-1) == "/" and MASK + sys.IN_ONLYDIR or MASK
   path = stored(path)
-  if not (options and options.recursive) then return watch_one(self, path, MASK) end
+  if not (options and options.recursive) then return watch_one(self, path, mask) end
   local ok, message, code = watch_tree(self, path, MASK + sys.IN_ONLYDIR)
   if not ok then
-    forget_tree(self, path)
+    if path ~= "" then forget_tree(self, path) end
     return nil, message, code
   end
   self.roots[path] = true

@@ -282,7 +282,8 @@ function M.new(owner, is_client, max_message)
     --- The received bytes of the current message, and of the current control frame.
     partial = buffer.new(1024),
     control = buffer.new(CONTROL),
-    --- The received beginning of a header, and a second buffer. The two are swapped while the first one is read.
+    --- The received beginning of a header, and a second buffer. The two are swapped before the first one is read, so
+    -- that an incomplete header at its end can be copied to the other one.
     rest = buffer.new(16),
     spare = buffer.new(16),
   }, Protocol)

@@ -34,7 +34,7 @@ _log = logging.getLogger("framewire.ray")
 # How many parts of a batch are sent to a worker at the same time, so that it does not wait for the next part.
 _PARTS_PER_WORKER = 2
 
-# How many seconds actors have to remove their files before they are ended.
+# The time that actors get to remove their files before they are ended, in seconds.
 _END_SECONDS = 5.0
 
 _Known = tuple[Cell, float, int]

@@ -141,7 +141,8 @@ static void put_gba(struct GBA *gba)
     for (int i = 0; i < 512; i++)
         colours[i] = mColorFrom555(gba->video.palette[i]) | 0xFF000000;
     put(colours, 16, 32, "palettes");
-    /* Caches 0 and 1 have the backgrounds' tiles, and 2 and 3 those of sprites: with 16 and with 256 colours. */
+    /* Cache 0 has the tiles of backgrounds with 16 colours, and cache 1 those with 256. Caches 2 and 3 are the same for
+     * sprites. */
     for (int palette = 0; palette < 16; palette++) {
         put_tiles(&caches, 0, 0, 2048, palette, "0");
         put_tiles(&caches, 2, 0, 1024, palette, "2");

@@ -65,8 +65,8 @@ pub struct Args {
     #[arg(long)]
     read_only: bool,
     /// Also offer the tool `script`, which runs Lua code in the emulator, with all rights of the emulator's process. An
-    /// mGBA window needs `allow_script` in its script too. With --url, start the server with --allow-script, and use
-    /// `--toolsets script` here instead of this option
+    /// mGBA window needs `allow_script` in its script too. With --url, start the server with --allow-script, and give
+    /// `--toolsets play,debug,files,script` here instead of this option
     #[arg(long, conflicts_with_all = ["url", "read_only"])]
     allow_script: bool,
 }

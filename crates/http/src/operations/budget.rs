@@ -53,8 +53,8 @@ impl ReplyBudget {
         match self.0.clone().try_acquire_many_owned(units) {
             Ok(permit) => Ok(BudgetShare { _permit: Some(permit) }),
             Err(_) => Err(Failure::busy(format!(
-                "other large replies are being sent and leave no room for {bytes} more bytes; read those, or ask for \
-                 less at a time, and try again"
+                "other large replies are being sent and leave no room for {bytes} more bytes; read those replies, or \
+                 ask for less at a time, and try again"
             ))),
         }
     }

@@ -51,8 +51,7 @@ pub(super) async fn run(
 struct RpcConnection {
     socket: WebSocket,
     outbox: mpsc::Receiver<Outgoing>,
-    /// Counts the memory of the messages that arrive, and returns the stream after the WebSocket has released it. (The
-    /// name is from its other use, for endless replies.)
+    /// Counts the memory of the messages that arrive, and returns the stream after the WebSocket has released it.
     stream_control: StreamControl,
     /// When the client last showed that it is there: it sent something, or it read so much that a full socket could
     /// take more.

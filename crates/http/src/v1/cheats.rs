@@ -26,7 +26,7 @@ struct Cheat {
     /// Its number.
     id: u32,
     name: String,
-    /// The device that its codes are for.
+    /// The format of its codes, such as `codebreaker`.
     kind: String,
     /// Its codes, as they were given.
     codes: Vec<String>,
@@ -77,8 +77,8 @@ struct NewCheat {
     path: Option<String>,
     /// The name to display. Default: `cheat`.
     name: Option<String>,
-    /// The device that its codes are for: `auto`, `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`,
-    /// `codebreaker`, `game_genie` or `raw`. Default: `auto`.
+    /// The format of its codes: `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`, `codebreaker`,
+    /// `game_genie` or `raw`; or `auto`, which detects the format of each code. Default: `auto`.
     kind: Option<String>,
     /// Its codes: a list, or a string with one code on each line.
     #[schema(schema_with = codes_schema)]

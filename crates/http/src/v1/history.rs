@@ -300,10 +300,11 @@ struct WentBack {
 /// Takes the emulator back to a frame of its history, exactly as the game was then.
 ///
 /// An embedded core loads the last state before the frame, and then runs the frames up to it with the same keys. If
-/// something else changed the game in these frames, such as a write to memory, it goes to the last frame before that
-/// change. A stock mGBA goes to the requested frame if its state is kept, or else to the last frame before it that has
-/// a state. Keys that are held stay held, and a running game continues from there. While a recording, a replay or a
-/// timeline of keys is under way, the reply is 409.
+/// something else changed the game in these frames, such as a write to memory, it goes to the frame of the first such
+/// change. If the frozen values, the cheats or the sensors were different from now, it goes to the requested frame if
+/// its state is kept, or else to the last frame before it that has a state. A stock mGBA always does this. Keys that
+/// are held stay held, and a running game continues from there. While a recording, a replay or a key timeline is under
+/// way, the reply is a 409.
 #[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
     request_body = RewindTo, responses((status = 200, description = "The emulator has gone back.", body = WentBack)))]
 async fn rewind(

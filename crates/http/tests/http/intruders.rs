@@ -286,8 +286,8 @@ impl Scene {
         if reply.status == 401 && reply.header("www-authenticate") != Some("Bearer realm=\"framewire\"") {
             return Some("does not ask for a token".to_owned());
         }
-        let shields = ["content-security-policy", "x-content-type-options", "cross-origin-resource-policy"];
-        shields.iter().find(|name| reply.header(name).is_none()).map(|name| format!("lacks {name}"))
+        let required = ["content-security-policy", "x-content-type-options", "cross-origin-resource-policy"];
+        required.iter().find(|name| reply.header(name).is_none()).map(|name| format!("lacks {name}"))
     }
 
     fn files(&self) -> Vec<String> {

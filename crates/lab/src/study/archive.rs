@@ -443,8 +443,8 @@ mod tests {
         let several = SessionOptions { machines: Machines::Several, ..how("further") };
         there.begin(further, several).unwrap();
         here.take_idle(&there, how("take")).unwrap();
-        let machines = here.about().unwrap().unwrap();
-        assert_eq!(machines.machines().last().unwrap().processor, "further");
+        let info = here.about().unwrap().unwrap();
+        assert_eq!(info.machines().last().unwrap().processor, "further");
 
         let mut elsewhere = about(5.0);
         elsewhere.mgba = "mgba-qt 0.11".to_owned();

@@ -1,7 +1,7 @@
 //! Serves a window's frame number as JSON over HTTP, in the format that `framewire bench --emulator` reads.
 //!
-//! The number comes from the file that `frames.lua` writes. So it is measured in the same way for Framewire's script
-//! and the study's script, and neither script has to answer extra requests.
+//! The number comes from the file that `src/frames.lua` of this crate writes. So it is measured in the same way for
+//! Framewire's script and the study's script, and neither script has to answer extra requests.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

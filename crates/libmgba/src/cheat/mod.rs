@@ -18,7 +18,7 @@ const MAX_CODES: usize = 1000;
 /// The longest name of a cheat, in bytes.
 const MAX_NAME: usize = 200;
 
-/// The device that codes are for.
+/// The format of codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheatKind {
     /// Detected from the form of each code. The encryption is detected by trying to decrypt the code.
@@ -109,7 +109,7 @@ pub struct Code {
 pub struct Cheat {
     /// Its display name.
     pub name: String,
-    /// The device that its codes are for.
+    /// The format of its codes.
     pub kind: CheatKind,
     /// Its codes in order.
     pub codes: Vec<Code>,

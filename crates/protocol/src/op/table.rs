@@ -566,8 +566,8 @@ ops! {
     0xc1 AddCheat "add_cheat" Change -> Int {
         /// Its name for people, at most 200 bytes.
         name: String,
-        /// The device that its codes are for: `auto`, `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`,
-        /// `codebreaker`, `game_genie` or `raw` (`ADDRESS:VALUE`).
+        /// The format of its codes: `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`, `codebreaker`,
+        /// `game_genie` or `raw` (`ADDRESS:VALUE`); or `auto`, which detects the format of each code.
         kind: String,
         /// The codes, one on each line.
         codes: String,

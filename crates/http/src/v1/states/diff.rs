@@ -81,11 +81,11 @@ struct Range {
 async fn diff(
     State(snapshots): State<Storage<Snapshots>>,
     selected: SelectedEmulator,
-    Query(between): Query<DiffQuery>,
+    Query(query): Query<DiffQuery>,
 ) -> Result<Json<Diff>, Problem> {
-    let page = Page { offset: between.offset, limit: between.limit };
-    let from = between.from.parse::<Name>().map_err(|error| Problem::at("from", &error.to_string()))?;
-    let to = between.to.as_deref().map(str::parse::<Name>).transpose();
+    let page = Page { offset: query.offset, limit: query.limit };
+    let from = query.from.parse::<Name>().map_err(|error| Problem::at("from", &error.to_string()))?;
+    let to = query.to.as_deref().map(str::parse::<Name>).transpose();
     let to = to.map_err(|error| Problem::at("to", &error.to_string()))?;
     let snapshots = snapshots.get()?;
     let _share = selected.share(&Op::SaveState { flags: 31 })?;
@@ -101,14 +101,14 @@ async fn diff(
     };
     let symbols = selected.symbols().await;
     let compared =
-        move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &between, &page, &symbols);
+        move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &query, &page, &symbols);
     blocking(compared).await.map(Json)
 }
 
 fn compare(
     old: &StateFile<'_>,
     new: &StateFile<'_>,
-    between: &DiffQuery,
+    query: &DiffQuery,
     page: &Page,
     symbols: &Symbols,
 ) -> Result<Diff, Problem> {
@@ -117,15 +117,15 @@ fn compare(
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     let domains: Vec<&str> = old.memory().map(|region| region.domain).collect();
-    if let Some(domain) = &between.domain
+    if let Some(domain) = &query.domain
         && !domains.contains(&domain.as_str())
     {
         let accepts = format!("one of {}", domains.join(", "));
         return Err(Problem::parameter("domain", &format!("is {domain:?}"), accepts));
     }
     let (mut ranges, mut total, mut bytes) = (Vec::new(), 0, 0);
-    for found in differences(old, new, between.join.min(LONGEST)) {
-        if between.domain.as_deref().is_some_and(|domain| domain != found.domain) {
+    for found in differences(old, new, query.join.min(LONGEST)) {
+        if query.domain.as_deref().is_some_and(|domain| domain != found.domain) {
             continue;
         }
         let length = found.new.len();
@@ -142,8 +142,8 @@ fn compare(
         Range {
             length: found.new.len(),
             watch: format!("bytes[{}, {}]", place.in_brackets(), found.new.len()),
-            old: between.encoding.text(found.old),
-            new: between.encoding.text(found.new),
+            old: query.encoding.text(found.old),
+            new: query.encoding.text(found.new),
             place,
         }
     };

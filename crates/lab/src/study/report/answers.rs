@@ -26,10 +26,10 @@ pub(super) const IDLE_2025: f64 = 12_000.0;
 /// The section of the page.
 pub fn section(evidence: &Evidence) -> String {
     let answers: [(&str, String); 5] = [
-        ("Why is connecting so slow, and why does it come in stampedes?", connecting(evidence)),
+        ("Why is connecting so slow, and why do clients come in stampedes?", connecting(evidence)),
         ("Why are pooled sockets refused or reset under load?", resets(evidence)),
         ("Why does the result vary from run to run?", variation(evidence)),
-        ("What does an idle socket do after hours?", idle(evidence)),
+        ("What happens to a socket that is idle for hours?", idle(evidence)),
         ("Where does the limit truly lie?", limits::answer(evidence)),
     ];
     let mut out = "## The study's open questions\n".to_owned();
@@ -268,8 +268,8 @@ fn idle(evidence: &Evidence) -> String {
         let _ = match (idle.after, &idle.error) {
             (Some(after), _) => writeln!(
                 out,
-                "- To {name}: after {minutes:.1} minutes its first request was answered in {} ms (the very first one \
-                 took {} ms).",
+                "- To {name}: after {minutes:.1} minutes without requests, the next one was answered in {} ms (the one \
+                 before, in {} ms).",
                 millis(after),
                 millis(idle.before)
             ),
@@ -277,7 +277,7 @@ fn idle(evidence: &Evidence) -> String {
                 all = false;
                 writeln!(
                     out,
-                    "- To {name}: after {minutes:.1} minutes its first request was not answered: {}.",
+                    "- To {name}: after {minutes:.1} minutes without requests, the next one was not answered: {}.",
                     error.as_deref().unwrap_or("no reason is known")
                 )
             }
