@@ -48,10 +48,11 @@ function turn.dismiss(self, reason)
   self.queue, self.queue_first, self.queue_last, self.deferred, self.waiting = {}, 1, 0, {}, nil
 end
 
--- Answers the message `framewire.hello`, and makes the connection binary.
+-- Answers the message `framewire.hello`, and makes the connection binary. A link that does not support this protocol
+-- closes its connection after the welcome, and reports which script to load.
 local function greet(self, text)
   local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
-  if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
+  if not protocol or tonumber(protocol) < 1 or #name ~= 16 then
     log.warn("%q is not a hello; send framewire.hello,%d,SESSION, where SESSION is 16 hexadecimal digits",
       refusal.sentence(text), version.protocol)
     put(self, messages.ERROR .. END)

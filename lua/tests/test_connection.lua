@@ -167,6 +167,16 @@ test("a hello with wrong arguments is an error", function()
   end
 end)
 
+test("a link with an older protocol learns this script's protocol", function()
+  local version = require "version"
+  local protocol = version.protocol
+  version.protocol = protocol + 1
+  local socket, _, take = connect()
+  local welcome = greet(socket, take, 78)
+  version.protocol = protocol
+  eq(welcome:match("^framewire%.welcome,(%d+),"), tostring(protocol + 1))
+end)
+
 test("binary frames in the same packet as the hello are read", function()
   local socket, _, take = connect()
   socket:arrive(("framewire.hello,1,%016x%s"):format(5, END) .. request(1, "\x10"))
