@@ -182,7 +182,7 @@ class Core(CoreMemory):
 
     def __reduce__(self) -> tuple[Callable[..., Core], tuple[Any, ...]]:
         arguments = {"symbols": self._files, "clock": self._clock, "data": self._data, **self._options}
-        return _restored, (self._rom, arguments, self.save_state(), self._core.keys())
+        return _restored, (self._rom, arguments, self.save_state(), self._core.lasting_keys())
 
     def __deepcopy__(self, _: dict[int, Any]) -> Core:
         restore, arguments = self.__reduce__()
@@ -287,7 +287,7 @@ class Core(CoreMemory):
         return ended
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None if it still plays."""
+        """Whether a timeline ended early; None while it is still playing."""
         return self._core.timeline(timeline.id)
 
     def hold(self, keys: Keys) -> Held:

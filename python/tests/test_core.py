@@ -228,6 +228,19 @@ def test_a_game_is_patched_and_has_cheats(tmp_path: Path) -> None:
         assert (core.info().title, core.read(0x02030000)) == ("FRAMEWIRE", 0)
 
 
+def test_a_copy_does_not_hold_the_keys_of_a_press_forever() -> None:
+    with load(DATA / "framewire-demo.gba", symbols=DATA / "memory-map.toml") as core:
+        core.advance(30)
+        core.hold("B")
+        core.press("A", frames=5)
+        core.advance(2)
+        assert core.read("held") == 0b11
+        copy = pickle.loads(pickle.dumps(core))
+        copy.advance(2)
+        assert copy.read("held") == 0b10
+        copy.close()
+
+
 def test_a_game_boy_has_a_model_and_colours(tmp_path: Path) -> None:
     rom = tmp_path / "game.gb"
     rom.write_bytes(game_boy())

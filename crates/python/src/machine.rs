@@ -225,6 +225,11 @@ impl Machine {
         self.keypad.describe(id)
     }
 
+    /// The keys that stay held until a request releases them.
+    pub(crate) fn lasting_keys(&self) -> u16 {
+        self.core.keys() & !self.keypad.owned()
+    }
+
     /// Holds exactly these keys and releases all others.
     pub(crate) fn set_keys(&mut self, keys: u16) {
         self.keypad.release(Keys::MASK, self.core.keys() & !keys);

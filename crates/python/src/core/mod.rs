@@ -331,6 +331,11 @@ impl Core {
         self.with(py, |machine| Ok(machine.core.keys()))
     }
 
+    /// The keys that stay held until they are released, as a mask: those of `keys` without those of timelines.
+    fn lasting_keys(&self, py: Python<'_>) -> PyResult<u16> {
+        self.with(py, |machine| Ok(machine.lasting_keys()))
+    }
+
     /// The timelines that ended since the last call: id, frame, and whether the timeline was cancelled.
     fn take_ended(&self, py: Python<'_>) -> PyResult<Vec<(u32, u32, bool)>> {
         self.with(py, |machine| Ok(machine.ended.drain(..).collect()))

@@ -110,6 +110,12 @@ impl Holds {
         owned.fold(0, |keys, (number, _)| keys | 1 << number)
     }
 
+    /// The keys that any hold or timeline owns.
+    pub fn all_owned(&self) -> u16 {
+        let owned = self.keys.iter().enumerate().filter(|(_, key)| key.owner.is_some());
+        owned.fold(0, |keys, (number, _)| keys | 1 << number)
+    }
+
     /// Makes a timeline the owner of keys, in place of running holds. Returns the keys that these holds kept down.
     pub fn take(&mut self, keys: u16, timeline: u32) -> u16 {
         numbers(keys).fold(0, |kept, number| {

@@ -83,6 +83,11 @@ impl Keypad {
         self.timelines.release(&self.holds);
     }
 
+    /// The keys that holds and timelines own.
+    pub fn owned(&self) -> u16 {
+        self.holds.all_owned()
+    }
+
     /// Called after each frame.
     pub fn advance(&mut self) -> KeyChange {
         let mut change = self.holds.advance();
