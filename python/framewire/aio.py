@@ -301,7 +301,7 @@ class AsyncClient:
         return await self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     async def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None if it still plays."""
+        """Whether a timeline ended early; None while it is still playing."""
         return await self._transport.perform(calls.progress(timeline.id))
 
     @starting

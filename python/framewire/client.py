@@ -298,7 +298,7 @@ class Client:
         return self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None if it still plays."""
+        """Whether a timeline ended early; None while it is still playing."""
         return self._transport.perform(calls.progress(timeline.id))
 
     def hold(self, keys: Keys) -> Held:

@@ -289,7 +289,7 @@ class Emulator(Protocol):
         """Ends a timeline of `press` or `play`, or all timelines."""
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None if it still plays."""
+        """Whether a timeline ended early; None while it is still playing."""
 
     def hold(self, keys: Keys) -> AbstractContextManager[Any]:
         """Holds keys until `release`, or the end of `with`."""

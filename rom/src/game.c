@@ -9,12 +9,12 @@ enum {
     GEM_FACTOR = 5,
     ROW_POINTS = 10, /* for a brick in the lowest row; in each row above, a brick is worth 10 points more */
     CLEAR_POINTS = 100,
-    RALLY_PER_FACTOR = 6, /* returns that raise the factor of all points by one */
+    RALLY_PER_FACTOR = 6, /* how many returns by the paddle raise the factor of all points by one */
     TOP_FACTOR = 5,
 
     BASE_SPEED = 40,
     LEVEL_SPEED = 3,
-    RALLY_PER_SPEED = 3, /* returns that make the ball faster by one sixteenth of a pixel per frame */
+    RALLY_PER_SPEED = 3, /* how many returns by the paddle make the ball faster by one sixteenth of a pixel per frame */
     TOP_SPEED = 60,
     LEAST_DX = 5, /* so that the ball does not move straight up and down */
 };
@@ -48,7 +48,7 @@ static i32 ball_speed(void)
     return clamp(BASE_SPEED + LEVEL_SPEED * (mem.level - 1) + mem.rally / RALLY_PER_SPEED, BASE_SPEED, TOP_SPEED);
 }
 
-/* Sends the ball upwards at the current speed, with the horizontal part `dx`. */
+/* Sends the ball upwards at the current speed. `dx` is the wanted horizontal component; it is kept within limits. */
 static void send_up(i32 dx)
 {
     i32 speed = ball_speed();

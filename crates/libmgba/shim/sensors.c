@@ -1,4 +1,4 @@
-/* The sensors of cartridges for tilt, rotation and light, whose values the Rust side sets; and rumble. */
+/* The tilt, rotation and light sensors of cartridges, whose values the Rust side sets; and rumble. */
 #include "internal.h"
 
 #include <stddef.h>

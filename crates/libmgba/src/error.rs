@@ -39,7 +39,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Neither a ROM nor an archive that contains a ROM.
+    /// A file without a valid ROM header, on disk or in an archive.
     #[error(
         "{} is not a Game Boy Advance, Game Boy or Game Boy Color ROM: its header is missing or broken",
         path.display()

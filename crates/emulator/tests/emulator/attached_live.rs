@@ -95,7 +95,7 @@ fn a_watch_sees_every_frame_and_ends_with_its_handle() {
     let event = next_where(&mut watch, |event| event.keys == Some(2));
     assert!(event.ticks > 60);
     drop(watch);
-    // The script has ended the watch, so all of the bytes that can be watched are free.
+    // The script ends the dropped watch. Each of these watches needs all of the bytes that a connection may watch.
     let large = || request(vec![range(UNUSED, 4096); 16]);
     for _ in 0..4 {
         wait_for("free bytes", || batch(&emulator, vec![emulator.watch(large()).op()]).results[0].is_ok());

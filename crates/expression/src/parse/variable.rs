@@ -143,7 +143,7 @@ impl Parser<'_> {
                 Err(ParseError::new(
                     column,
                     format!(
-                        "this name is a fraction, and values are whole numbers here; write {kind}[NAME] for its bits"
+                        "this field is a fraction, but values here are whole numbers; {kind}[NAME] reads its bits"
                     ),
                 ))
             }

@@ -35,7 +35,7 @@ enum BytesFormat {
     Json,
     /// Unchanged, as the body of the reply.
     Raw,
-    /// As the text that they stand for, in the game's character table or else in UTF-8.
+    /// As text, decoded with the game's character table, or as UTF-8 if the game has no table.
     Text,
 }
 
@@ -270,7 +270,7 @@ async fn write(
 
 /// Checked content to write.
 pub(super) enum Content {
-    /// The low bits of a number.
+    /// A number of this type, as its lowest 32 bits.
     Number(Type, u32),
     Bytes(Vec<u8>),
 }
@@ -297,7 +297,7 @@ impl NewContent {
                 })?;
                 Ok(Content::Bytes(bytes))
             }
-            _ => Err(Problem::bad_request("either value, with or without type, or data is accepted")),
+            _ => Err(Problem::bad_request("give either value (type is optional) or data (without type)")),
         }
     }
 }
