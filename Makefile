@@ -15,7 +15,8 @@ build:
 	@tools/setup.sh run $(CARGO) build --release --locked -p framewire
 	target/release/framewire script --output target/framewire.lua
 
-# Builds the archive for Linux, dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer.
+# Builds the archive for Linux, dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or
+# newer and libgcc_s.
 dist: setup
 	tools/dist.sh
 

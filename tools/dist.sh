@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the archive for Linux: dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer.
-# The same commit, compilers and packages give the same archive, byte for byte, in any folder. Also builds, from the
+# Builds the archive for Linux: dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer and
+# libgcc_s. The same commit, compilers and packages give the same archive, byte for byte, in any folder. Also builds, from the
 # same program, a bundle for MCP clients (.mcpb), and the bundle's entry for the MCP registry (server.json).
 #
 # DIST_DIR names a folder to use instead of dist. CARGO_TARGET_DIR is used as in any other build.

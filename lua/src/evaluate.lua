@@ -44,8 +44,8 @@ local function from_number(number)
   if number ~= number or number == math.huge or number == -math.huge then
     return '"' .. tostring(number) .. '"'
   end
-  -- Qt sets the locale to the user's, in which the decimal point can be a comma.
-  return (gsub(format("%.17g", number), "[^%d+e-]", "."))
+  -- Qt sets the locale to the user's, in which the decimal point can be a comma, or a character of several bytes.
+  return (gsub(format("%.17g", number), "[^%d+e-]+", "."))
 end
 
 local to_json

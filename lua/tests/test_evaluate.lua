@@ -17,16 +17,18 @@ test("values and output are returned as JSON", function()
   eq(evaluate("return x, _G.x"), '{"values":[1,null],"output":[]}', "the code's globals are separate")
 end)
 
-test("numbers have a point even if the user's language has a decimal comma", function()
-  local real, loaded = string.format, package.loaded.evaluate
-  string.format = function(form, ...) -- luacheck: ignore
-    local text = real(form, ...)
-    return form == "%.17g" and text:gsub("%.", ",") or text
+test("numbers have a point even if the user's language has another decimal point", function()
+  for _, point in ipairs { ",", "\u{66b}" } do
+    local real, loaded = string.format, package.loaded.evaluate
+    string.format = function(form, ...) -- luacheck: ignore
+      local text = real(form, ...)
+      return form == "%.17g" and text:gsub("%.", point) or text
+    end
+    package.loaded.evaluate = nil
+    local copy = require "evaluate"
+    string.format, package.loaded.evaluate = real, loaded -- luacheck: ignore
+    eq(copy("return 0.5, -1.5e300, {2.25}"), '{"values":[0.5,-1.5000000000000001e+300,[2.25]],"output":[]}', point)
   end
-  package.loaded.evaluate = nil
-  local copy = require "evaluate"
-  string.format, package.loaded.evaluate = real, loaded -- luacheck: ignore
-  eq(copy("return 0.5, -1.5e300, {2.25}"), '{"values":[0.5,-1.5000000000000001e+300,[2.25]],"output":[]}')
 end)
 
 test("the reply to code with an error has the error's line and the output before it", function()

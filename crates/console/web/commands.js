@@ -100,6 +100,8 @@ function emulation(app) {
   let before;
   /** Resolves when the request for the higher speed has ended. @type {Promise<unknown> | undefined} */
   let faster;
+  /** Resolves when the request for the old speed has ended. @type {Promise<unknown> | undefined} */
+  let slower;
   let isHeld = false;
   return [
     {
@@ -113,21 +115,23 @@ function emulation(app) {
       title: "Fast forward while held",
       keys: "F",
       code: "KeyF",
-      run: () => {
+      run: async () => {
         isHeld = true;
+        await slower;
         const { emulator } = status.value;
-        if (before !== undefined || typeof emulator?.speed !== "number") return;
+        if (!isHeld || before !== undefined || typeof emulator?.speed !== "number") return;
         before = emulator.speed;
         faster = act(actions.speed("unlimited"));
-        return faster;
+        await faster;
       },
       release: async () => {
         isHeld = false;
         await faster;
-        if (isHeld) return;
+        if (isHeld || before === undefined) return;
         const speed = before;
         before = undefined;
-        if (speed !== undefined) return act(actions.speed(speed));
+        slower = act(actions.speed(speed));
+        await slower;
       },
     },
     { title: "Save the picture", run: () => press("Save the picture") },

@@ -122,7 +122,8 @@ export class GraphicsPanel {
         setText(this.#note, `Frame ${graphics.frame.toLocaleString("en")}`);
       }
     } catch (error) {
-      setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
+      if (emulator === this.#app.api.emulator.value)
+        setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
     }
     if (!this.#visible) return;
     const took = performance.now() - begun;

@@ -33,7 +33,7 @@ impl Hello {
 /// The answer of a Framewire script. Everything after it is binary in both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
-    /// The protocol version that both sides use from here on.
+    /// The script's protocol version. A link that does not support it closes the connection.
     pub protocol: u32,
     /// The script's version.
     pub script_version: String,

@@ -52,6 +52,14 @@ test("after a short tap of the key for fast forward, the old speed is set last",
   await expect.poll(() => sent.length).toBe(2);
   expect(sent[0]).toContain("unlimited");
   await expect.poll(async () => (await state(server)).speed).toBe(1);
+
+  // The key is tapped, and pressed again before the request for the higher speed has ended.
+  await page.page.keyboard.press("f");
+  await page.page.keyboard.down("f");
+  await expect.poll(async () => (await state(server)).speed).toBe("unlimited");
+  await page.page.keyboard.up("f");
+  await expect.poll(async () => (await state(server)).speed).toBe(1);
+  expect(sent.length).toBe(4);
 });
 
 test("keys for the game or for a field are not hotkeys", async ({ console: page, server }) => {

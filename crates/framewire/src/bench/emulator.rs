@@ -10,7 +10,7 @@ use framewire_loadtest::http::request::Request;
 use framewire_loadtest::http::{HttpOptions, HttpTarget};
 use framewire_loadtest::probe::{JsonProbe, Probe};
 use framewire_loadtest::url::Url;
-use framewire_protocol::{Decoder, Frame, Hello, marker};
+use framewire_protocol::{Decoder, Frame, Hello, PROTOCOL_VERSION, marker};
 
 use super::args::RunArgs;
 use super::target::BenchTarget;
@@ -125,5 +125,7 @@ fn connect(address: &str) -> Option<(TcpStream, Decoder)> {
         stream.read_exact(&mut byte).ok()?;
         welcome.push(byte[0]);
     }
-    welcome.starts_with(b"framewire.welcome,").then(|| (stream, Decoder::new()))
+    welcome
+        .starts_with(format!("framewire.welcome,{PROTOCOL_VERSION},").as_bytes())
+        .then(|| (stream, Decoder::new()))
 }

@@ -326,12 +326,7 @@ impl Core {
         })
     }
 
-    /// The keys that are held, as a mask.
-    fn keys(&self, py: Python<'_>) -> PyResult<u16> {
-        self.with(py, |machine| Ok(machine.core.keys()))
-    }
-
-    /// The keys that stay held until they are released, as a mask: those of `keys` without those of timelines.
+    /// The keys that stay held until they are released, as a mask: the held keys without those of timelines.
     fn lasting_keys(&self, py: Python<'_>) -> PyResult<u16> {
         self.with(py, |machine| Ok(machine.lasting_keys()))
     }

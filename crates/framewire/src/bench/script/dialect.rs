@@ -1,5 +1,7 @@
 use framewire_loadtest::Failure;
-use framewire_protocol::{Batch, Decoder, Frame, Hello, Op, Outcome, Reply, Request, Value, Welcome, marker};
+use framewire_protocol::{
+    Batch, Decoder, Frame, Hello, Op, Outcome, PROTOCOL_VERSION, Reply, Request, Value, Welcome, marker,
+};
 
 use super::{malformed, refused};
 
@@ -197,7 +199,7 @@ impl Binary {
             return Ok(());
         };
         let reply = String::from_utf8_lossy(&text[..end]);
-        if Welcome::from_reply(&reply).is_none() {
+        if Welcome::from_reply(&reply).is_none_or(|welcome| welcome.protocol != PROTOCOL_VERSION) {
             return Err(malformed(format_args!(
                 "{reply:?} to our hello; load Framewire's script (`framewire script`), or use marker://"
             )));

@@ -39,7 +39,7 @@ struct FindOptions {
     /// An address. Finds pointers to it, which have 4 bytes, or 2 on the Game Boy.
     #[schema(value_type = Option<AddressSchema>)]
     pointer_to: Option<serde_json::Value>,
-    /// Where to look. By default, the console's work RAM.
+    /// Where to look. By default, the console's work RAM and, on the Game Boy, the high RAM.
     #[serde(default)]
     #[schema(max_items = 16)]
     areas: Vec<SearchArea>,

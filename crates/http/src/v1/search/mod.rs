@@ -254,7 +254,7 @@ impl From<OtherSize> for Problem {
     }
 }
 
-/// The areas in the request, or all of the console's work RAM if the request has no areas.
+/// The areas in the request, or the default areas if the request has none.
 async fn areas(
     selected: &SelectedEmulator,
     console: Console,

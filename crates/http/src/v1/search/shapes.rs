@@ -16,7 +16,7 @@ pub(super) struct NewSearch {
     /// The type of the numbers.
     #[serde(rename = "type")]
     pub(super) kind: Type,
-    /// Where to look. By default, the console's work RAM.
+    /// Where to look. By default, the console's work RAM and, on the Game Boy, the high RAM.
     #[serde(default)]
     #[schema(max_items = 16)]
     pub(super) areas: Vec<SearchArea>,
