@@ -98,10 +98,8 @@ function emulation(app) {
   const isPaused = () => status.value.phase === "paused" || status.value.phase === "lockstep";
   /** @type {number | "unlimited" | undefined} */
   let before;
-  /** Resolves when the request for the higher speed has ended. @type {Promise<unknown> | undefined} */
-  let faster;
-  /** Resolves when the request for the old speed has ended. @type {Promise<unknown> | undefined} */
-  let slower;
+  /** Resolves when the last request for a speed has ended. @type {Promise<unknown> | undefined} */
+  let sent;
   let isHeld = false;
   return [
     {
@@ -117,21 +115,21 @@ function emulation(app) {
       code: "KeyF",
       run: async () => {
         isHeld = true;
-        await slower;
+        await sent;
         const { emulator } = status.value;
         if (!isHeld || before !== undefined || typeof emulator?.speed !== "number") return;
         before = emulator.speed;
-        faster = act(actions.speed("unlimited"));
-        await faster;
+        sent = act(actions.speed("unlimited"));
+        await sent;
       },
       release: async () => {
         isHeld = false;
-        await faster;
+        await sent;
         if (isHeld || before === undefined) return;
         const speed = before;
         before = undefined;
-        slower = act(actions.speed(speed));
-        await slower;
+        sent = act(actions.speed(speed));
+        await sent;
       },
     },
     { title: "Save the picture", run: () => press("Save the picture") },

@@ -10,7 +10,7 @@ use framewire_loadtest::http::request::Request;
 use framewire_loadtest::http::{HttpOptions, HttpTarget};
 use framewire_loadtest::probe::{JsonProbe, Probe};
 use framewire_loadtest::url::Url;
-use framewire_protocol::{Decoder, Frame, Hello, PROTOCOL_VERSION, marker};
+use framewire_protocol::{Decoder, Frame, Hello, PROTOCOL_VERSION, Welcome, marker};
 
 use super::args::RunArgs;
 use super::target::BenchTarget;
@@ -125,7 +125,7 @@ fn connect(address: &str) -> Option<(TcpStream, Decoder)> {
         stream.read_exact(&mut byte).ok()?;
         welcome.push(byte[0]);
     }
-    welcome
-        .starts_with(format!("framewire.welcome,{PROTOCOL_VERSION},").as_bytes())
-        .then(|| (stream, Decoder::new()))
+    let welcome = String::from_utf8_lossy(&welcome);
+    let welcome = Welcome::from_reply(welcome.trim_end_matches(marker::END))?;
+    (welcome.protocol == PROTOCOL_VERSION).then(|| (stream, Decoder::new()))
 }

@@ -106,13 +106,16 @@ impl Holds {
 
     /// The keys that this hold or timeline owns.
     pub fn owned(&self, owner: Owner) -> u16 {
-        let owned = self.keys.iter().enumerate().filter(|(_, key)| key.owner == Some(owner));
-        owned.fold(0, |keys, (number, _)| keys | 1 << number)
+        self.owned_by(|of_key| of_key == owner)
     }
 
     /// The keys that any hold or timeline owns.
     pub fn all_owned(&self) -> u16 {
-        let owned = self.keys.iter().enumerate().filter(|(_, key)| key.owner.is_some());
+        self.owned_by(|_| true)
+    }
+
+    fn owned_by(&self, wanted: impl Fn(Owner) -> bool) -> u16 {
+        let owned = self.keys.iter().enumerate().filter(|(_, key)| key.owner.is_some_and(&wanted));
         owned.fold(0, |keys, (number, _)| keys | 1 << number)
     }
 
@@ -137,9 +140,7 @@ impl Holds {
         let waited = !self.waiting.is_empty();
         self.waiting.clear();
         self.ends.clear();
-        let held = (0..KEYS)
-            .filter(|number| matches!(self.keys[*number].owner, Some(Owner::Hold(_))))
-            .fold(0, |keys, number| keys | 1 << number);
+        let held = self.owned_by(|owner| matches!(owner, Owner::Hold(_)));
         self.keys.iter_mut().for_each(|key| key.queue.clear());
         self.release(held, 0);
         (waited || held != 0, held)
