@@ -37,6 +37,18 @@ local function from_text(text)
   end) .. '"}'
 end
 
+-- Replaces the decimal point of a number as text by ".". Qt sets the locale to the user's, in which the decimal point can
+-- be a comma, or a character of several bytes.
+local function with_point(number)
+  return (gsub(number, "^(-?%d+)[^%de+-]+", "%1."))
+end
+
+-- Like `tostring`, but independent of the locale.
+local function to_text(value)
+  local text = tostring(value)
+  return math.type(value) == "float" and with_point(text) or text
+end
+
 local function from_number(number)
   if math.type(number) == "integer" then
     return format("%d", number)
@@ -44,8 +56,7 @@ local function from_number(number)
   if number ~= number or number == math.huge or number == -math.huge then
     return '"' .. tostring(number) .. '"'
   end
-  -- Qt sets the locale to the user's, in which the decimal point can be a comma, or a character of several bytes.
-  return (gsub(format("%.17g", number), "[^%d+e-]+", "."))
+  return with_point(format("%.17g", number))
 end
 
 local to_json
@@ -78,7 +89,7 @@ local function from_table(value, depth, budget)
   end
   local by_name = {}
   for index, key in ipairs(names) do
-    local name = type(key) == "string" and key or tostring(key)
+    local name = to_text(key)
     if by_name[name] ~= nil then
       error(format("the values have a table with two keys that are %s as text; use different keys", from_text(name)), 0)
     end
@@ -135,7 +146,7 @@ end
 local function print_line(...)
   local parts = table.pack(...)
   for index = 1, parts.n do
-    parts[index] = tostring(parts[index])
+    parts[index] = to_text(parts[index])
   end
   write(concat(parts, "\t"))
 end

@@ -19,15 +19,21 @@ end)
 
 test("numbers have a point even if the user's language has another decimal point", function()
   for _, point in ipairs { ",", "\u{66b}" } do
-    local real, loaded = string.format, package.loaded.evaluate
+    local real, real_tostring, loaded = string.format, tostring, package.loaded.evaluate
     string.format = function(form, ...) -- luacheck: ignore
       local text = real(form, ...)
       return form == "%.17g" and text:gsub("%.", point) or text
     end
+    tostring = function(value) -- luacheck: ignore
+      local text = real_tostring(value)
+      return math.type(value) == "float" and text:gsub("%.", point) or text
+    end
     package.loaded.evaluate = nil
     local copy = require "evaluate"
-    string.format, package.loaded.evaluate = real, loaded -- luacheck: ignore
-    eq(copy("return 0.5, -1.5e300, {2.25}"), '{"values":[0.5,-1.5000000000000001e+300,[2.25]],"output":[]}', point)
+    local reply = copy("print(-0.5, 2.0, 1e100, 1/0, '0,5') return 0.5, -1.5e300, {2.25}, {[1.5] = 3}")
+    string.format, tostring, package.loaded.evaluate = real, real_tostring, loaded -- luacheck: ignore
+    eq(reply, '{"values":[0.5,-1.5000000000000001e+300,[2.25],{"1.5":3}],"output":["-0.5\\t2.0\\t1e+100\\tinf\\t0,5"]}',
+      point)
   end
 end)
 

@@ -139,6 +139,7 @@ impl Environment {
             pictures += u32::from(draws);
             let (of_frame, terminated, truncated) = self.evaluate();
             reward += of_frame;
+            self.earned += of_frame;
             *row.terminated = terminated;
             *row.truncated = truncated || left == frame + 1;
             if *row.terminated || *row.truncated {
@@ -147,7 +148,6 @@ impl Environment {
             }
         }
         *row.reward = reward;
-        self.earned += reward;
         if let (Some(own), Some(layout)) = (&mut self.pictures, &task.layout) {
             own.end_step(layout, layout.max == 2 && pictures == 2);
         }

@@ -119,6 +119,9 @@ async fn read(
             MemoryContent { frame, address, kind: Some(form.kind.name()), value, data: None, text: None };
         return Ok(Json(content).into_response());
     };
+    if wanted.kind.is_some() {
+        return Err(Problem::parameter("type", "is given with length", "type for a number, or length for bytes"));
+    }
     if length > MAX_RANGE {
         return Err(Problem::parameter("length", &format!("is {length}"), format!("0 to {MAX_RANGE} bytes")));
     }

@@ -75,6 +75,7 @@ fn invalid_reads_and_writes_are_refused_and_change_nothing() {
         ("/0xffffffff?length=2", Some("address")),
         ("?address=0&address=262144&domain=wram", Some("address")),
         ("/score?format=raw", Some("format")),
+        ("/score?type=u16&length=2", Some("type")),
         ("/score?width=8", Some("width")),
         ("", Some("address")),
         ("?address=score&address=x", Some("address")),
