@@ -47,6 +47,13 @@ function client.greet(socket, take, name)
   return welcome:gsub("<|END|>$", "")
 end
 
+-- Connects a link whose session has the number `name`. Returns what `client.connect` returns.
+function client.link(name)
+  local socket, self, take = client.connect()
+  client.greet(socket, take, name)
+  return socket, self, take
+end
+
 -- Encodes a request with the batch `batch`, which has one operation. The link has the replies to all requests before
 -- `answered`.
 function client.request(id, batch, answered)

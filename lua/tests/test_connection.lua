@@ -5,7 +5,7 @@ local limits = require "limits"
 local log = require "log"
 local ticks = require "ticks"
 local test, eq = harness.test, harness.eq
-local connect, settle, greet = client.connect, client.settle, client.greet
+local connect, link, settle, greet = client.connect, client.link, client.settle, client.greet
 local request, read_stream, END = client.request, client.read_stream, client.END
 
 test("messages that arrive together are answered together and in order", function()
@@ -186,8 +186,7 @@ test("binary frames in the same packet as the hello are read", function()
 end)
 
 test("a cancel prevents a request that waits, and does nothing for one that was performed", function()
-  local socket, _, take = connect()
-  greet(socket, take, 1)
+  local socket, _, take = link(1)
   socket:arrive(request(1, "\x80") .. request(2, "\x80") .. string.pack("<I4I1I4", 5, frames.CANCEL, 2))
   settle(take)
   local replies = read_stream(socket.written)
@@ -199,8 +198,7 @@ test("a cancel prevents a request that waits, and does nothing for one that was 
 end)
 
 test("a ping is answered", function()
-  local socket, _, take = connect()
-  greet(socket, take, 1)
+  local socket, _, take = link(1)
   socket:arrive(string.pack("<I4I1I4", 5, frames.PING, 3))
   settle(take)
   eq(socket.written, frames.encode_pong(3, 9))
@@ -212,8 +210,7 @@ test("bytes that are not a frame end the link with a goodbye", function()
     request(1, "\xff"), request(1, "\x20\0\0"), request(1, "\x10\x10"), string.pack("<I4I1I2", 3, frames.PING, 1),
   }
   for index, bytes in ipairs(bad) do
-    local socket, self, take = connect()
-    greet(socket, take, 1)
+    local socket, self, take = link(1)
     socket:arrive(request(1, "\x10"))
     settle(take)
     socket:arrive(bytes)
@@ -226,10 +223,8 @@ test("bytes that are not a frame end the link with a goodbye", function()
 end)
 
 test("a link that connects again takes over its session", function()
-  local socket, old, take = connect()
-  greet(socket, take, 9)
-  local again, new, take_again = connect()
-  greet(again, take_again, 9)
+  local socket, old, take = link(9)
+  local _, new = link(9)
   settle(take)
   local _, kinds = read_stream(socket.written)
   eq(kinds[frames.GOODBYE], 1)
@@ -238,14 +233,12 @@ test("a link that connects again takes over its session", function()
 end)
 
 test("a request that was performed before a reconnection is not performed after it", function()
-  local socket, _, take = connect()
-  greet(socket, take, 11)
+  local socket, _, take = link(11)
   socket:arrive(request(1, "\x80"))
   settle(take)
   socket:hang_up()
   take()
-  local again, _, take_again = connect() -- also creates a new `emu`, which has no calls yet
-  greet(again, take_again, 11)
+  local again, _, take_again = link(11) -- also creates a new `emu`, which has no calls yet
   again:arrive(request(1, "\x80") .. request(2, "\x80"))
   settle(take_again)
   eq(read_stream(again.written)[1], 0)

@@ -4,7 +4,6 @@ local harness = require "harness"
 local limits = require "limits"
 local ticks = require "ticks"
 local test, eq = harness.test, harness.eq
-local connect, greet = client.connect, client.greet
 
 local MIB = 1024 * 1024
 
@@ -19,8 +18,7 @@ end
 
 -- Connects a link to a game whose memory can be read. The last result is a list with the length of each read.
 local function link(name)
-  local socket, self, take = connect()
-  greet(socket, take, name)
+  local socket, self, take = client.link(name)
   ticks.now = ticks.now + 60 * ticks.per_second
   local reads = {}
   emu.readRange = function(core, address, length)
@@ -135,8 +133,7 @@ test("if another game is loaded during a read, all bytes are from the new ROM", 
 end)
 
 test("if the ROM is patched during a read, all bytes in the reply are from after the patch", function()
-  local other, _, take_other = connect()
-  greet(other, take_other, 805)
+  local other, _, take_other = client.link(805)
   local socket, self, take, reads = link(804)
   socket:arrive(client.request(1, read(0x08000000, 16 * MIB)))
   while #reads == 0 do

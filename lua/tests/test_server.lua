@@ -26,6 +26,11 @@ local function serve(run, listener)
   assert(fine, problem)
 end
 
+-- Defines a test that runs while a new server runs.
+local function served(name, run)
+  test(name, function() serve(run) end)
+end
+
 -- Adds a client that waits to be accepted, and has sent `bytes`.
 local function arrives(listener, bytes)
   local new = fake.socket()
@@ -67,45 +72,39 @@ end
 
 local PING = string.pack("<I4I1I4", 5, frames.PING, 1)
 
-test("a link that has stopped sending pings is disconnected, one that sends them or never did is not", function()
-  serve(function(listener)
-    local links = {}
-    for name = 1, 3 do
-      links[name] = arrives(listener, ("framewire.hello,1,%016x%s"):format(name, END))
-    end
-    server.frame()
-    links[1]:arrive(PING)
-    pass(limits.silent_seconds, function() links[2]:arrive(PING) end)
-    eq(links[1].closed, 0, "not too early")
-    pass(2, function() links[2]:arrive(PING) end)
-    eq(links[1].closed, 1)
-    pass(3 * limits.silent_seconds, function() links[2]:arrive(PING) end)
-    eq(links[2].closed, 0)
-    eq(links[3].closed, 0)
-  end)
+served("a link that has stopped sending pings is disconnected, one that sends them or never did is not", function(listener)
+  local links = {}
+  for name = 1, 3 do
+    links[name] = arrives(listener, ("framewire.hello,1,%016x%s"):format(name, END))
+  end
+  server.frame()
+  links[1]:arrive(PING)
+  pass(limits.silent_seconds, function() links[2]:arrive(PING) end)
+  eq(links[1].closed, 0, "not too early")
+  pass(2, function() links[2]:arrive(PING) end)
+  eq(links[1].closed, 1)
+  pass(3 * limits.silent_seconds, function() links[2]:arrive(PING) end)
+  eq(links[2].closed, 0)
+  eq(links[3].closed, 0)
 end)
 
-test("hours in which mGBA was paused do not count as silence", function()
-  serve(function(listener)
-    local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(1, END) .. PING)
+served("hours in which mGBA was paused do not count as silence", function(listener)
+  local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(1, END) .. PING)
+  server.frame()
+  local real_time, now = os.time, os.time()
+  os.time = function() return now end -- luacheck: ignore
+  for _ = 1, 5 do
+    now = now + 3600
     server.frame()
-    local real_time, now = os.time, os.time()
-    os.time = function() return now end -- luacheck: ignore
-    for _ = 1, 5 do
-      now = now + 3600
-      server.frame()
-    end
-    os.time = real_time -- luacheck: ignore
-    eq(link.closed, 0)
-  end)
+  end
+  os.time = real_time -- luacheck: ignore
+  eq(link.closed, 0)
 end)
 
-test("a client is accepted and answered within the frame", function()
-  serve(function(listener)
-    local new = arrives(listener, "core.getGameTitle" .. END)
-    server.frame()
-    eq(new.written, "GAME" .. END)
-  end)
+served("a client is accepted and answered within the frame", function(listener)
+  local new = arrives(listener, "core.getGameTitle" .. END)
+  server.frame()
+  eq(new.written, "GAME" .. END)
 end)
 
 test("a new client replaces the client that was silent for longest, if that was more than a minute", function()
@@ -150,17 +149,15 @@ test("a new client is turned away if there are too many clients that have sent r
   end)
 end)
 
-test("an error in a client's turn closes only that connection", function()
-  serve(function(listener)
-    local list = fill(listener, 2)
-    list[1].recv = function() error("out of luck") end
-    list[1]:arrive("x")
-    list[2]:arrive("framewire.echo,y" .. END)
-    server.frame()
-    eq(list[1].closed, 1)
-    eq(list[2].written, "x<|END|>y<|END|>")
-    eq(console.lines[1]:find("out of luck", 1, true) ~= nil, true, console.lines[1])
-  end)
+served("an error in a client's turn closes only that connection", function(listener)
+  local list = fill(listener, 2)
+  list[1].recv = function() error("out of luck") end
+  list[1]:arrive("x")
+  list[2]:arrive("framewire.echo,y" .. END)
+  server.frame()
+  eq(list[1].closed, 1)
+  eq(list[2].written, "x<|END|>y<|END|>")
+  eq(console.lines[1]:find("out of luck", 1, true) ~= nil, true, console.lines[1])
 end)
 
 test("if the port is in use, the script tries again each second, and reports the problem once", function()
@@ -201,61 +198,57 @@ test("stopping sends the reason to links, closes all connections and releases ke
   eq(listening.closed, 1)
 end)
 
-test("a client whose messages end every wait early still gets its long replies in the same frame", function()
-  serve(function(listener)
-    local message = "framewire.echo," .. ("x"):rep(5000) .. END
-    local new, asked = arrives(listener, "framewire.echo,x" .. END), 0
-    server.frame()
-    local look, before = new.select, #new.written
-    -- One more message arrives in each wait.
-    function new.select(self, milliseconds)
-      if milliseconds > 0 and self.incoming == "" then
-        self:arrive(message)
-        asked = asked + 1
-      end
-      return look(self)
+served("a client whose messages end every wait early still gets its long replies in the same frame", function(listener)
+  local message = "framewire.echo," .. ("x"):rep(5000) .. END
+  local new, asked = arrives(listener, "framewire.echo,x" .. END), 0
+  server.frame()
+  local look, before = new.select, #new.written
+  -- One more message arrives in each wait.
+  function new.select(self, milliseconds)
+    if milliseconds > 0 and self.incoming == "" then
+      self:arrive(message)
+      asked = asked + 1
     end
-    local first = 60
-    new:arrive(message:rep(first))
-    server.frame()
-    assert(asked > 2, "the script did not wait for more")
-    local unsent = (first + asked) * 5000 - (#new.written - before)
-    assert(unsent < 10000, ("%d bytes of %d messages were not sent"):format(unsent, first + asked))
-  end)
+    return look(self)
+  end
+  local first = 60
+  new:arrive(message:rep(first))
+  server.frame()
+  assert(asked > 2, "the script did not wait for more")
+  local unsent = (first + asked) * 5000 - (#new.written - before)
+  assert(unsent < 10000, ("%d bytes of %d messages were not sent"):format(unsent, first + asked))
 end)
 
-test("the request after a run is performed in the frame in which the run ends", function()
-  serve(function(listener)
-    local real_time, now, frame = os.time, os.time(), 9
-    os.time = function() return now end -- luacheck: ignore
-    emu.currentFrame = function() return frame end
-    local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(71, END))
-    -- Frames without a request let the budget (see steering.lua) grow.
-    for _ = 1, 3 * ticks.per_second do
-      frame = frame + 1
-      server.frame()
-      now = frame % 60 == 0 and now + 1 or now
-    end
-    local count = 2 * ticks.per_second
-    local steps = ("<I1I2I4I1s4I1"):pack(0, 1, count, 0, "", 0)
-    link:arrive(client.request(1, ("<I1s4"):pack(0x87, steps)))
+served("the request after a run is performed in the frame in which the run ends", function(listener)
+  local real_time, now, frame = os.time, os.time(), 9
+  os.time = function() return now end -- luacheck: ignore
+  emu.currentFrame = function() return frame end
+  local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(71, END))
+  -- Frames without a request let the budget (see steering.lua) grow.
+  for _ = 1, 3 * ticks.per_second do
+    frame = frame + 1
     server.frame()
-    local look = link.select
-    -- The client reads the reply and asks in the next wait.
-    function link.select(self, milliseconds)
-      local replies = client.read_stream(link.written:sub(link.written:find(END, 1, true) + #END))
-      if milliseconds > 0 and replies[1] and not replies[2] and self.incoming == "" then
-        self:arrive(client.request(2, "\x10"))
-      end
-      return look(self)
-    end
-    for _ = 1, count do
-      frame = frame + 1
-      server.frame()
-    end
-    os.time = real_time -- luacheck: ignore
+    now = frame % 60 == 0 and now + 1 or now
+  end
+  local count = 2 * ticks.per_second
+  local steps = ("<I1I2I4I1s4I1"):pack(0, 1, count, 0, "", 0)
+  link:arrive(client.request(1, ("<I1s4"):pack(0x87, steps)))
+  server.frame()
+  local look = link.select
+  -- The client reads the reply and asks in the next wait.
+  function link.select(self, milliseconds)
     local replies = client.read_stream(link.written:sub(link.written:find(END, 1, true) + #END))
-    eq(replies[1], 0, "the run's reply")
-    eq(replies[2], 0, "the reply to the request after it")
-  end)
+    if milliseconds > 0 and replies[1] and not replies[2] and self.incoming == "" then
+      self:arrive(client.request(2, "\x10"))
+    end
+    return look(self)
+  end
+  for _ = 1, count do
+    frame = frame + 1
+    server.frame()
+  end
+  os.time = real_time -- luacheck: ignore
+  local replies = client.read_stream(link.written:sub(link.written:find(END, 1, true) + #END))
+  eq(replies[1], 0, "the run's reply")
+  eq(replies[2], 0, "the reply to the request after it")
 end)

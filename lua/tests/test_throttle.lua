@@ -5,7 +5,7 @@ local harness = require "harness"
 local limits = require "limits"
 local ticks = require "ticks"
 local test, eq = harness.test, harness.eq
-local connect, settle, greet, END = client.connect, client.settle, client.greet, client.END
+local connect, link, settle, END = client.connect, client.link, client.settle, client.END
 
 local function read_range(length)
   return string.pack("<I1I4I4", 0x23, 0x02000000, length)
@@ -56,8 +56,7 @@ end)
 
 test("a write of more bytes than any memory has is refused before anything is written", function()
   rest()
-  local socket, _, take = connect()
-  greet(socket, take, 712)
+  local socket, _, take = link(712)
   socket:arrive(client.request(1, string.pack("<I1I4s4", 0x27, 0x02000000, ("x"):rep(limits.write + 1))))
   settle(take)
   eq(client.read_stream(socket.written)[1], 1)
@@ -68,9 +67,8 @@ test("if four clients read too much for one frame, the rest is read in the next 
   rest()
   local list = {}
   for index = 1, 4 do
-    local socket, self, take = connect()
+    local socket, self, take = link(700 + index)
     list[index] = { socket = socket, self = self, take = take }
-    greet(socket, take, 700 + index)
   end
   emu.calls = {}
   for _, each in ipairs(list) do
@@ -92,8 +90,7 @@ end)
 
 test("a read that waits for a frame does not delay later requests, but a write does", function()
   rest()
-  local socket, _, take = connect()
-  greet(socket, take, 710)
+  local socket, _, take = link(710)
   socket:arrive(client.request(1, read_range(limits.frame_bytes)) .. client.request(2, read_range(1000))
     .. client.request(3, "\x10"))
   settle(take)
@@ -119,8 +116,7 @@ end)
 
 test("a request that is cancelled while it waits for a frame is not performed", function()
   rest()
-  local socket, self, take = connect()
-  greet(socket, take, 711)
+  local socket, self, take = link(711)
   socket:arrive(client.request(1, read_range(limits.frame_bytes)) .. client.request(2, read_range(2000))
     .. client.request(3, read_range(3000)))
   settle(take)

@@ -7,7 +7,7 @@ local log = require "log"
 local ticks = require "ticks"
 local turn = require "turn"
 local test, eq = harness.test, harness.eq
-local connect, settle, greet = client.connect, client.settle, client.greet
+local connect, link, settle = client.connect, client.link, client.settle
 local request, read_stream, END = client.request, client.read_stream, client.END
 
 local RESET = "\x80"
@@ -21,8 +21,7 @@ local function resets()
 end
 
 test("a cancel that comes after more requests than fit into the queue still prevents its request", function()
-  local socket, self, take = connect()
-  greet(socket, take, 21)
+  local socket, self, take = link(21)
   local count = limits.queue + 100
   local last = count - 50 -- decoded when the queue is filled for the second time; its cancel is decoded later
   local stream = {}
@@ -42,8 +41,7 @@ end)
 
 -- Connects a link that sends 20 requests whose replies have 5,000 bytes each.
 local function many_replies(name)
-  local socket, self, take = connect()
-  greet(socket, take, name)
+  local socket, self = link(name)
   emu = fake.emu { readRange = ("x"):rep(5000), currentFrame = 9 }
   for id = 1, 20 do
     socket:arrive(request(id, string.pack("<I1I4I4", 0x23, 0x02000000, 5000)))
@@ -72,8 +70,7 @@ test("if a connection is lost while the replies of a turn are sent, it is closed
 end)
 
 test("at level debug, log lines have the name of a request that was traced", function()
-  local socket, _, take = connect()
-  greet(socket, take, 23)
+  local socket, _, take = link(23)
   local function trace(id, name)
     return string.pack("<I4I1I4s4", 9 + #name, frames.TRACE, id, name)
   end
@@ -96,8 +93,7 @@ test("at level debug, log lines have the name of a request that was traced", fun
 end)
 
 test("the waiting and later requests of a dismissed link are not performed", function()
-  local socket, self, take = connect()
-  greet(socket, take, 22)
+  local socket, self, take = link(22)
   socket:arrive(request(1, RESET):rep(limits.turn.requests) .. request(2, RESET))
   take()
   local before = resets()
@@ -112,8 +108,7 @@ test("the waiting and later requests of a dismissed link are not performed", fun
 end)
 
 test("a dismissed client has time to read the reason, and then its connection is closed", function()
-  local socket, self, take = connect()
-  greet(socket, take, 23)
+  local socket, self, take = link(23)
   turn.dismiss(self, "no reason")
   for _ = 1, 2 * ticks.per_second do
     take()
@@ -127,8 +122,7 @@ test("a dismissed client has time to read the reason, and then its connection is
 end)
 
 test("if a dismissed client closes its connection, the script closes it at once", function()
-  local socket, self, take = connect()
-  greet(socket, take, 24)
+  local socket, self, take = link(24)
   turn.dismiss(self, "no reason")
   take()
   socket:hang_up()

@@ -217,9 +217,9 @@ local function receive(self)
   if self.socket.buffered then self:receive_later() end
 end
 
-local function serve(self, readable)
+local function serve(self)
   self.corked = true
-  if readable then receive(self) end
+  receive(self)
   self.corked = false
   if self.fd >= 0 then flush(self) end
 end
@@ -227,7 +227,7 @@ end
 --- Receives in the loop's next round, even if the descriptor is not readable.
 function Stream:receive_later()
   self.loop:after(0, function()
-    if self.fd >= 0 then serve(self, true) end
+    if self.fd >= 0 then serve(self) end
   end)
 end
 
@@ -237,7 +237,7 @@ function Stream:on_ready(readable, writable, broken)
     flush(self)
     if self.fd < 0 then return end
   end
-  if readable or self.starved then serve(self, true) end
+  if readable or self.starved then serve(self) end
   if not broken or self.fd < 0 then return end
   if self.ended then return end_with(self, "the other side has gone") end
   if self.paused then

@@ -30,8 +30,17 @@ local function pair(options)
   return here, assert(channel.connect(name, 1, options))
 end
 
-check.test("messages of every size arrive complete, in both directions", function()
-  local here, there = pair()
+-- Registers a test whose body gets both sides of a channel with these options.
+local function test_pair(what, body, options)
+  check.test(what, function()
+    local here, there = pair(options)
+    body(here, there)
+    there:close()
+    here:close()
+  end)
+end
+
+test_pair("messages of every size arrive complete, in both directions", function(here, there)
   for _, length in ipairs { 1, 2, 19, 20, 111, 112, 113, 4096, 1048575, 1048576 } do
     assert(here:send(message(length, length)))
     check.equal(there:receive(1), message(length, length), "down")
@@ -43,12 +52,9 @@ check.test("messages of every size arrive complete, in both directions", functio
     check.equal(ok, nil)
     check.contains(problem, "1 to 1048576 bytes")
   end
-  there:close()
-  here:close()
 end)
 
-check.test("messages arrive in order, and a sender waits while the channel is full", function()
-  local here, there = pair { slots = 16 }
+test_pair("messages arrive in order, and a sender waits while the channel is full", function(here, there)
   local sent = 0
   while here:send(message(sent, length_of(sent)), 0) do sent = sent + 1 end
   check.equal(sent, 16)
@@ -58,9 +64,7 @@ check.test("messages arrive in order, and a sender waits while the channel is fu
   check.equal(select(2, here:send("x", 0.01)), "timeout")
   for number = 4, sent + 3 do check.equal(there:receive(0), message(number, length_of(number))) end
   check.equal(select(2, there:receive(0.01)), "timeout")
-  there:close()
-  here:close()
-end)
+end, { slots = 16 })
 
 check.test("sizes that a channel cannot have are refused", function()
   for option, values in pairs {
@@ -74,8 +78,7 @@ check.test("sizes that a channel cannot have are refused", function()
   end
 end)
 
-check.test("a long message is freed also after 2^31 short messages", function()
-  local here, there = pair()
+test_pair("a long message is freed also after 2^31 short messages", function(here, there)
   local function exchange(number)
     assert(here:send(message(number, 1000000), 1))
     check.equal(there:receive(1), message(number, 1000000))
@@ -88,8 +91,6 @@ check.test("a long message is freed also after 2^31 short messages", function()
   receiver.published = receiver.next
   receiver.own[layout.HALF_CONSUMED / 4] = receiver.next
   for number = 2, 5 do exchange(number) end
-  there:close()
-  here:close()
 end)
 
 check.test("two processes exchange many messages of mixed sizes", function()
@@ -126,8 +127,7 @@ check.test("two processes exchange many messages of mixed sizes", function()
   end, true)
 end)
 
-check.test("messages can be written and read directly in shared memory", function()
-  local here, there = pair()
+test_pair("messages can be written and read directly in shared memory", function(here, there)
   local place = assert(here.sender:reserve(4))
   ffi.cast("uint32_t *", place)[0] = 77
   check.equal(there.receiver:peek(), nil)
@@ -138,8 +138,6 @@ check.test("messages can be written and read directly in shared memory", functio
   there.receiver:release()
   check.equal(there.receiver:peek(), nil)
   check.equal(pcall(here.sender.commit, here.sender), false)
-  there:close()
-  here:close()
 end)
 
 check.test("messages that were sent before a close arrive before it", function()
@@ -272,14 +270,11 @@ check.test("blocks that other users can open, and damaged blocks, are refused", 
   check.equal(shm.open("framewire." .. name), nil)
 end)
 
-check.test("the extra memory is shared", function()
-  local here, there = pair { extra = 4096 }
+test_pair("the extra memory is shared", function(here, there)
   check.equal(there.extra_size, 4096)
   here.extra[4095] = 9
   check.equal(there.extra[4095], 9)
-  there:close()
-  here:close()
-end)
+end, { extra = 4096 })
 
 -- The offsets of the rings, and of the memory for long messages, with the default sizes.
 local RINGS, BULK = layout.HEADER, layout.HEADER + 2 * layout.SLOTS * layout.SLOT
@@ -365,16 +360,13 @@ check.test("overwritten stamps and counts end a wait that has no time-out", func
   end
 end)
 
-check.test("a mailbox full of zeros ends a wait that has no time-out", function()
-  local here, there = pair()
+test_pair("a mailbox full of zeros ends a wait that has no time-out", function(here, there)
   assert(here:send("ping"))
   check.equal(there:receive(1), "ping")
   assert(there:send("pong"))
   check.equal(here:receive(1), "pong")
   garble(layout.AT_HALF[0], ("\0"):rep(64))
   check.contains(select(2, there:receive()), "damaged")
-  there:close()
-  here:close()
 end)
 
 check.test("an overwritten header ends a wait that has no time-out", function()
@@ -388,11 +380,8 @@ check.test("an overwritten header ends a wait that has no time-out", function()
   end
 end)
 
-check.test("an overwritten count does not make a sender wait forever", function()
-  local here, there = pair()
+test_pair("an overwritten count does not make a sender wait forever", function(here)
   garble(layout.AT_HALF[1] + layout.HALF_CONSUMED, "\165\165\165\165")
   check.contains(select(2, here:send("hello")), "damaged")
   check.contains(select(2, here:send(("x"):rep(1000))), "damaged")
-  there:close()
-  here:close()
 end)

@@ -43,9 +43,7 @@ check.test("the declarations agree with the C compiler", function()
   local source, ours = both_sides()
   local folder = process.folder()
   process.write(folder .. "/declarations.c", source)
-  local pipe = assert(io.popen(("cc -o '%s/run' '%s/declarations.c' 2>&1 && '%s/run'"):format(folder, folder, folder)))
-  local output = pipe:read("*a")
-  pipe:close()
+  local output = process.output(("cc -o '%s/run' '%s/declarations.c' 2>&1 && '%s/run'"):format(folder, folder, folder))
   process.remove_folder(folder)
   local theirs = {}
   for line in output:gmatch("[^\n]+") do theirs[#theirs + 1] = line end
@@ -74,9 +72,7 @@ for system, name in pairs { OSX = "macos", BSD = "freebsd" } do
     ]]):format(check.root, system, constant)
     local file = os.tmpname()
     process.write(file, program)
-    local pipe = assert(io.popen("luajit " .. file .. " 2>&1"))
-    check.equal(pipe:read("*a"), name .. "\n")
-    pipe:close()
+    check.equal(process.output("luajit " .. file .. " 2>&1"), name .. "\n")
     os.remove(file)
   end)
 end

@@ -10,7 +10,6 @@ local ffi = require "ffi"
 local check = require "tests.support.check"
 local framewire = require "tests.support.framewire"
 local process = require "tests.support.process"
-local socket = require "framewire.socket"
 
 local function read_blocks()
   local file = assert(io.open(check.root .. "/../docs/luajit.md", "rb"))
@@ -57,17 +56,10 @@ local function read_commands(lines)
 end
 
 local function run_commands(lines, port)
-  check.eventually(5, function()
-    local probe = socket.connect("127.0.0.1", port, 1)
-    if probe then probe:close() end
-    return probe
-  end, "the example listens")
+  process.wait_for_port(port)
   for _, one in ipairs(read_commands(lines)) do
     local command = one.command:gsub("8080", port)
-    local pipe = assert(io.popen(("cd '%s' && (%s) 2>&1"):format(check.root, command)))
-    local output = pipe:read("*a")
-    pipe:close()
-    check.equal(output, one.output, one.command)
+    check.equal(process.output(("cd '%s' && (%s) 2>&1"):format(check.root, command)), one.output, one.command)
   end
 end
 
@@ -128,9 +120,7 @@ end)
 check.test("every test that study-origins.md names exists", function()
   local functions, count = {}, 0
   local command = "cd '%s/..' && grep -rhoE 'fn [a-z0-9_]+\\(' crates tests --include=*.rs"
-  local pipe = assert(io.popen(command:format(check.root)))
-  for line in pipe:lines() do functions[line:sub(4, -2)] = true end
-  pipe:close()
+  for line in process.output(command:format(check.root)):gmatch("[^\n]+") do functions[line:sub(4, -2)] = true end
   for line in io.lines(check.root .. "/../docs/study-origins.md") do
     for code in line:gmatch("`([^`]+)`") do
       local name = code:match("^cargo test .- ([a-z0-9_]+)$") or code:match("^[a-z0-9]+_[a-z0-9]+_[a-z0-9_]+$")

@@ -31,20 +31,13 @@ local function bytes_of(send)
   return table.concat(parts)
 end
 
-local function holds(list, value)
-  for _, one in ipairs(list) do
-    if one == value then return true end
-  end
-  return false
-end
-
 -- Sends one request of the list. Returns a description of what is wrong with the response, or nil.
 local function fault_of(port, case)
   local connection = client.connect(port)
   connection:send(bytes_of(case.send))
   local answer, message = connection:receive()
   local status = answer and answer.status or message == "closed" and 0 or message
-  if not holds(case.expect, status) then
+  if not check.holds(case.expect, status) then
     return ("answered %s instead of %s"):format(status, table.concat(case.expect, " or "))
   end
   if case.closed then

@@ -78,276 +78,243 @@ for _, name in ipairs { "epoll", "poll" } do
     }, body)
   end
 
-  check.test(name .. ": responses have the headers that the RFC requires", function()
-    with_server(function(port)
-      local answer = client.ask(port, "GET", "/")
-      check.equal(answer.status, 200)
-      check.equal(answer.body, "hello")
-      check.equal(answer.headers["content-type"], "text/plain; charset=utf-8")
-      check.equal(answer.headers["connection"], nil)
-      local sent = time.parse_http_date(answer.headers["date"])
-      assert(math.abs(sent - time.wall()) <= 2, "Date: " .. answer.headers["date"])
-      answer = client.ask(port, "GET", "/headers", { ["X-Test"] = "value" })
-      check.equal(answer.status, 201)
-      check.equal(answer.headers["x-method"], "GET")
-      check.equal(answer.body, "value127.0.0.1")
-      check.equal(client.ask(port, "GET", "/none").status, 404)
-      answer = client.ask(port, "DELETE", "/echo")
-      check.equal(answer.status, 405)
-      check.equal(answer.headers["allow"], "GET, HEAD, POST")
-    end)
+  -- Registers a test whose body gets the port of a running server.
+  local function test(what, body)
+    check.test(name .. ": " .. what, function() with_server(body) end)
+  end
+
+  test("responses have the headers that the RFC requires", function(port)
+    local answer = client.ask(port, "GET", "/")
+    check.equal(answer.status, 200)
+    check.equal(answer.body, "hello")
+    check.equal(answer.headers["content-type"], "text/plain; charset=utf-8")
+    check.equal(answer.headers["connection"], nil)
+    local sent = time.parse_http_date(answer.headers["date"])
+    assert(math.abs(sent - time.wall()) <= 2, "Date: " .. answer.headers["date"])
+    answer = client.ask(port, "GET", "/headers", { ["X-Test"] = "value" })
+    check.equal(answer.status, 201)
+    check.equal(answer.headers["x-method"], "GET")
+    check.equal(answer.body, "value127.0.0.1")
+    check.equal(client.ask(port, "GET", "/none").status, 404)
+    answer = client.ask(port, "DELETE", "/echo")
+    check.equal(answer.status, 405)
+    check.equal(answer.headers["allow"], "GET, HEAD, POST")
   end)
 
-  check.test(name .. ": the date follows the clock", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      -- On a busy machine, more time can pass.
-      check.eventually(10, function()
-        local first = connection:ask("GET", "/").headers["date"]
-        time.sleep(1.1)
-        local second = connection:ask("GET", "/").headers["date"]
-        local passed = time.parse_http_date(second) - time.parse_http_date(first)
-        assert(passed >= 1, first .. " and then " .. second)
-        return passed == 1 or passed == 2
-      end, "the date was one or two seconds later")
-    end)
+  test("the date follows the clock", function(port)
+    local connection = client.connect(port)
+    -- On a busy machine, more time can pass.
+    check.eventually(10, function()
+      local first = connection:ask("GET", "/").headers["date"]
+      time.sleep(1.1)
+      local second = connection:ask("GET", "/").headers["date"]
+      local passed = time.parse_http_date(second) - time.parse_http_date(first)
+      assert(passed >= 1, first .. " and then " .. second)
+      return passed == 1 or passed == 2
+    end, "the date was one or two seconds later")
   end)
 
-  check.test(name .. ": a large response arrives before the connection closes", function()
-    with_server(function(port)
+  test("a large response arrives before the connection closes", function(port)
+    local connection = client.connect(port)
+    connection:send("GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    time.sleep(0.3) -- so that the system's buffers are full
+    local answer = assert(connection:receive())
+    check.equal(#answer.body, #BIG)
+    check.equal(connection:is_closed(), true)
+  end)
+
+  test("one connection serves many requests", function(port)
+    local connection = client.connect(port)
+    for i = 1, 200 do
+      check.equal(connection:ask("GET", "/echo?message=" .. i).body, tostring(i))
+      check.equal(connection:ask("POST", "/echo", nil, ("x"):rep(i * 37)).body, ("x"):rep(i * 37))
+    end
+    connection:close()
+  end)
+
+  test("HEAD has the headers of GET and no body", function(port)
+    local connection = client.connect(port)
+    for _, path in ipairs { "/", "/big", "/stream" } do
+      local head = connection:ask("HEAD", path)
+      check.equal(head.status, 200)
+      if path == "/" then check.equal(head.headers["content-length"], "5") end
+    end
+    check.equal(connection:ask("GET", "/").body, "hello")
+    local nothing = connection:ask("GET", "/nothing")
+    check.equal(nothing.status, 204)
+    check.equal(nothing.headers["content-length"], nil)
+    check.equal(connection:ask("GET", "/").body, "hello")
+  end)
+
+  test("pipelined requests are answered in order, wherever they are cut", function(port)
+    local requests = "GET /echo?message=1 HTTP/1.1\r\nHost: a\r\n\r\n"
+      .. "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n2"
+      .. "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n3\r\n0\r\n\r\n"
+      .. "GET /later-now HTTP/1.1\r\nHost: a\r\n\r\n"
+      .. "GET /later?after=0 HTTP/1.1\r\nHost: a\r\n\r\n"
+      .. "GET /later-now HTTP/1.1\r\nHost: a\r\n\r\n"
+      .. "GET /echo?message=6 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    local wanted = { "1", "2", "3", "late but at once", "late after=0", "late but at once", "6" }
+    for cut = 1, #requests do
       local connection = client.connect(port)
-      connection:send("GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-      time.sleep(0.3) -- so that the system's buffers are full
-      local answer = assert(connection:receive())
-      check.equal(#answer.body, #BIG)
+      connection:send(requests:sub(1, cut))
+      -- Every seventh time, wait long enough that the server receives the first part separately.
+      if cut % 7 == 0 then time.sleep(0.002) end
+      connection:send(requests:sub(cut + 1))
+      for i, body in ipairs(wanted) do
+        check.equal(assert(connection:receive()).body, body, ("answer %d, cut at byte %d"):format(i, cut))
+      end
       check.equal(connection:is_closed(), true)
-    end)
-  end)
-
-  check.test(name .. ": one connection serves many requests", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      for i = 1, 200 do
-        check.equal(connection:ask("GET", "/echo?message=" .. i).body, tostring(i))
-        check.equal(connection:ask("POST", "/echo", nil, ("x"):rep(i * 37)).body, ("x"):rep(i * 37))
-      end
       connection:close()
-    end)
+    end
   end)
 
-  check.test(name .. ": HEAD has the headers of GET and no body", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      for _, path in ipairs { "/", "/big", "/stream" } do
-        local head = connection:ask("HEAD", path)
-        check.equal(head.status, 200)
-        if path == "/" then check.equal(head.headers["content-length"], "5") end
+  test("requests that arrive byte by byte are answered", function(port)
+    local connection = client.connect(port)
+    local request = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    for _ = 1, 3 do
+      for i = 1, #request do
+        connection:send(request:sub(i, i))
+        if i % 16 == 0 then time.sleep(0.0005) end
       end
-      check.equal(connection:ask("GET", "/").body, "hello")
-      local nothing = connection:ask("GET", "/nothing")
-      check.equal(nothing.status, 204)
-      check.equal(nothing.headers["content-length"], nil)
-      check.equal(connection:ask("GET", "/").body, "hello")
-    end)
+      check.equal(connection:receive().body, "ab")
+    end
   end)
 
-  check.test(name .. ": pipelined requests are answered in order, wherever they are cut", function()
-    with_server(function(port)
-      local requests = "GET /echo?message=1 HTTP/1.1\r\nHost: a\r\n\r\n"
-        .. "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n2"
-        .. "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n3\r\n0\r\n\r\n"
-        .. "GET /later-now HTTP/1.1\r\nHost: a\r\n\r\n"
-        .. "GET /later?after=0 HTTP/1.1\r\nHost: a\r\n\r\n"
-        .. "GET /later-now HTTP/1.1\r\nHost: a\r\n\r\n"
-        .. "GET /echo?message=6 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-      local wanted = { "1", "2", "3", "late but at once", "late after=0", "late but at once", "6" }
-      for cut = 1, #requests do
-        local connection = client.connect(port)
-        connection:send(requests:sub(1, cut))
-        -- Every seventh time, wait long enough that the server receives the first part separately.
-        if cut % 7 == 0 then time.sleep(0.002) end
-        connection:send(requests:sub(cut + 1))
-        for i, body in ipairs(wanted) do
-          check.equal(assert(connection:receive()).body, body, ("answer %d, cut at byte %d"):format(i, cut))
-        end
-        check.equal(connection:is_closed(), true)
-        connection:close()
-      end
-    end)
+  test("a thousand requests that are sent at once are all answered", function(port)
+    local connection = client.connect(port)
+    connection:send(("GET / HTTP/1.1\r\nHost: a\r\n\r\n"):rep(1000))
+    for _ = 1, 1000 do check.equal(assert(connection:receive()).body, "hello") end
   end)
 
-  check.test(name .. ": requests that arrive byte by byte are answered", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      local request = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
-      for _ = 1, 3 do
-        for i = 1, #request do
-          connection:send(request:sub(i, i))
-          if i % 16 == 0 then time.sleep(0.0005) end
-        end
-        check.equal(connection:receive().body, "ab")
-      end
-    end)
+  test("responses of two thousand lengths are complete", function(port)
+    local connection = client.connect(port)
+    for length = 1, 2000 do
+      local request = ("GET /echo?message=%s HTTP/1.1\r\nHost: a\r\n\r\n"):format(BIG:sub(1, length))
+      connection:send(request:rep(2))
+      for _ = 1, 2 do check.equal(#assert(connection:receive()).body, length) end
+    end
   end)
 
-  check.test(name .. ": a thousand requests that are sent at once are all answered", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      connection:send(("GET / HTTP/1.1\r\nHost: a\r\n\r\n"):rep(1000))
-      for _ = 1, 1000 do check.equal(assert(connection:receive()).body, "hello") end
-    end)
+  test("large bodies are received and sent completely", function(port)
+    local connection = client.connect(port)
+    local body = BIG:sub(1, 2097152)
+    check.equal(connection:ask("POST", "/echo", nil, body).body == body, true, "2 MiB")
+    connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for i = 0, 19 do connection:send("186A0\r\n" .. body:sub(i * 100000 + 1, i * 100000 + 100000) .. "\r\n") end
+    connection:send("0\r\n\r\n")
+    check.equal(connection:receive().body == body:sub(1, 2000000), true, "20 chunks")
+    check.equal(connection:ask("GET", "/big").body == BIG, true, "8 MiB")
   end)
 
-  check.test(name .. ": responses of two thousand lengths are complete", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      for length = 1, 2000 do
-        local request = ("GET /echo?message=%s HTTP/1.1\r\nHost: a\r\n\r\n"):format(BIG:sub(1, length))
-        connection:send(request:rep(2))
-        for _ = 1, 2 do check.equal(#assert(connection:receive()).body, length) end
-      end
-    end)
-  end)
-
-  check.test(name .. ": large bodies are received and sent completely", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      local body = BIG:sub(1, 2097152)
-      check.equal(connection:ask("POST", "/echo", nil, body).body == body, true, "2 MiB")
-      connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
-      for i = 0, 19 do connection:send("186A0\r\n" .. body:sub(i * 100000 + 1, i * 100000 + 100000) .. "\r\n") end
-      connection:send("0\r\n\r\n")
-      check.equal(connection:receive().body == body:sub(1, 2000000), true, "20 chunks")
-      check.equal(connection:ask("GET", "/big").body == BIG, true, "8 MiB")
-    end)
-  end)
-
-  check.test(name .. ": a slow reader gets everything, and requests after it wait", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      connection.socket:set("receive_buffer", 65536)
-      connection:send(("GET /big HTTP/1.1\r\nHost: a\r\n\r\n"):rep(2) .. "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      time.sleep(0.05)
-      for _ = 1, 2 do check.equal(assert(connection:receive()).body == BIG, true) end
-      check.equal(assert(connection:receive()).body, "hello")
-      local later = "GET /later?after=0.01 HTTP/1.1\r\nHost: a\r\n\r\n"
-      connection:send(("GET /echo HTTP/1.1\r\nHost: a\r\n\r\n" .. later):rep(20))
-      connection:send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n" .. later)
-      time.sleep(0.3)
-      for _ = 1, 20 do
-        check.equal(assert(connection:receive()).body, "")
-        check.equal(assert(connection:receive()).body, "late after=0.01")
-      end
-      check.equal(assert(connection:receive()).body == BIG, true)
+  test("a slow reader gets everything, and requests after it wait", function(port)
+    local connection = client.connect(port)
+    connection.socket:set("receive_buffer", 65536)
+    connection:send(("GET /big HTTP/1.1\r\nHost: a\r\n\r\n"):rep(2) .. "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    time.sleep(0.05)
+    for _ = 1, 2 do check.equal(assert(connection:receive()).body == BIG, true) end
+    check.equal(assert(connection:receive()).body, "hello")
+    local later = "GET /later?after=0.01 HTTP/1.1\r\nHost: a\r\n\r\n"
+    connection:send(("GET /echo HTTP/1.1\r\nHost: a\r\n\r\n" .. later):rep(20))
+    connection:send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n" .. later)
+    time.sleep(0.3)
+    for _ = 1, 20 do
+      check.equal(assert(connection:receive()).body, "")
       check.equal(assert(connection:receive()).body, "late after=0.01")
-    end)
+    end
+    check.equal(assert(connection:receive()).body == BIG, true)
+    check.equal(assert(connection:receive()).body, "late after=0.01")
   end)
 
-  check.test(name .. ": a body that is too large is refused at once", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2097153\r\nExpect: 100-continue\r\n\r\n")
-      check.equal(connection:receive().status, 413)
-      check.equal(connection:is_closed(), true)
-      connection = client.connect(port)
-      connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n200001\r\n")
-      check.equal(connection:receive().status, 413)
-      connection:close()
-    end)
+  test("a body that is too large is refused at once", function(port)
+    local connection = client.connect(port)
+    connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2097153\r\nExpect: 100-continue\r\n\r\n")
+    check.equal(connection:receive().status, 413)
+    check.equal(connection:is_closed(), true)
+    connection = client.connect(port)
+    connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n200001\r\n")
+    check.equal(connection:receive().status, 413)
+    connection:close()
   end)
 
-  check.test(name .. ": 100 Continue is sent if the client waits for it", function()
-    with_server(function(port)
-      local head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
-      local connection = client.connect(port)
-      for _ = 1, 2 do
-        connection:send(head)
-        check.equal(connection:receive().status, 100)
-        connection:send("ab")
-        check.equal(connection:receive().body, "ab")
-      end
-      connection:send(head .. "cd")
-      check.equal(connection:receive().status, 200, "no 100 Continue if the body came with the head")
-    end)
+  test("100 Continue is sent if the client waits for it", function(port)
+    local head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+    local connection = client.connect(port)
+    for _ = 1, 2 do
+      connection:send(head)
+      check.equal(connection:receive().status, 100)
+      connection:send("ab")
+      check.equal(connection:receive().body, "ab")
+    end
+    connection:send(head .. "cd")
+    check.equal(connection:receive().status, 200, "no 100 Continue if the body came with the head")
   end)
 
-  check.test(name .. ": responses of unknown length are complete", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      check.equal(connection:ask("GET", "/stream").body, "part 1\npart 2\npart 3\n")
-      check.equal(connection:ask("GET", "/later-stream").body, "part 1\npart 2\npart 3\n")
-      check.equal(connection:ask("GET", "/").body, "hello")
-      connection:send("GET /stream HTTP/1.0\r\n\r\n")
+  test("responses of unknown length are complete", function(port)
+    local connection = client.connect(port)
+    check.equal(connection:ask("GET", "/stream").body, "part 1\npart 2\npart 3\n")
+    check.equal(connection:ask("GET", "/later-stream").body, "part 1\npart 2\npart 3\n")
+    check.equal(connection:ask("GET", "/").body, "hello")
+    connection:send("GET /stream HTTP/1.0\r\n\r\n")
+    local answer = connection:receive()
+    check.equal(answer.headers["transfer-encoding"], nil)
+    check.equal(answer.body, "part 1\npart 2\npart 3\n")
+  end)
+
+  test("a connection with HTTP/1.0 stays open only with keep-alive", function(port)
+    local connection = client.connect(port)
+    for _ = 1, 2 do
+      connection:send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
       local answer = connection:receive()
-      check.equal(answer.headers["transfer-encoding"], nil)
-      check.equal(answer.body, "part 1\npart 2\npart 3\n")
-    end)
+      check.equal(answer.headers["connection"], "keep-alive")
+      check.equal(answer.body, "hello")
+    end
+    connection:send("GET / HTTP/1.0\r\n\r\n")
+    check.equal(connection:receive().headers["connection"], "close")
+    check.equal(connection:is_closed(), true)
   end)
 
-  check.test(name .. ": a connection with HTTP/1.0 stays open only with keep-alive", function()
-    with_server(function(port)
+  test("a failing handler is answered with 500 and does not disturb other requests", function(port)
+    for _, path in ipairs { "/fail", "/silent", "/inject" } do
+      local answer = client.ask(port, "GET", path)
+      check.equal(answer.status, 500, path)
+      check.equal(answer.headers["x-injected"], nil)
+    end
+    check.equal(client.ask(port, "GET", "/twice").body, "first")
+    local connection = client.connect(port)
+    local answer = connection:ask("GET", "/fail-late")
+    check.equal(answer, nil, "a cut answer")
+    check.equal(client.ask(port, "GET", "/").body, "hello")
+  end)
+
+  test("a handler can send the response of another connection", function(port)
+    local waiting, other = client.connect(port), client.connect(port)
+    waiting:send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    check.eventually(5, function() return client.ask(port, "GET", "/held").body == "true" end, "/hold has arrived")
+    other:send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /release HTTP/1.1\r\nHost: a\r\n\r\n")
+    check.equal(other:receive().body, "hello")
+    check.equal(other:receive().body, "done")
+    check.equal(waiting:receive().body, "released")
+    check.equal(waiting:receive().body, "hello")
+  end)
+
+  test("a client that disconnects while it waits does not disturb other clients", function(port)
+    for _ = 1, 20 do
       local connection = client.connect(port)
-      for _ = 1, 2 do
-        connection:send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-        local answer = connection:receive()
-        check.equal(answer.headers["connection"], "keep-alive")
-        check.equal(answer.body, "hello")
-      end
-      connection:send("GET / HTTP/1.0\r\n\r\n")
-      check.equal(connection:receive().headers["connection"], "close")
-      check.equal(connection:is_closed(), true)
-    end)
+      connection:send("GET /later?after=0.02 HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\n")
+      connection:close()
+    end
+    time.sleep(0.1)
+    check.equal(client.ask(port, "GET", "/").body, "hello")
   end)
 
-  check.test(name .. ": a failing handler is answered with 500 and does not disturb other requests", function()
-    with_server(function(port)
-      for _, path in ipairs { "/fail", "/silent", "/inject" } do
-        local answer = client.ask(port, "GET", path)
-        check.equal(answer.status, 500, path)
-        check.equal(answer.headers["x-injected"], nil)
-      end
-      check.equal(client.ask(port, "GET", "/twice").body, "first")
-      local connection = client.connect(port)
-      local answer = connection:ask("GET", "/fail-late")
-      check.equal(answer, nil, "a cut answer")
-      check.equal(client.ask(port, "GET", "/").body, "hello")
-    end)
-  end)
-
-  check.test(name .. ": a handler can send the response of another connection", function()
-    with_server(function(port)
-      local waiting, other = client.connect(port), client.connect(port)
-      waiting:send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      check.eventually(5, function() return client.ask(port, "GET", "/held").body == "true" end, "/hold has arrived")
-      other:send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /release HTTP/1.1\r\nHost: a\r\n\r\n")
-      check.equal(other:receive().body, "hello")
-      check.equal(other:receive().body, "done")
-      check.equal(waiting:receive().body, "released")
-      check.equal(waiting:receive().body, "hello")
-    end)
-  end)
-
-  check.test(name .. ": a client that disconnects while it waits does not disturb other clients", function()
-    with_server(function(port)
-      for _ = 1, 20 do
-        local connection = client.connect(port)
-        connection:send("GET /later?after=0.02 HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\n")
-        connection:close()
-      end
-      time.sleep(0.1)
-      check.equal(client.ask(port, "GET", "/").body, "hello")
-    end)
-  end)
-
-  check.test(name .. ": a half-closed client still gets its answers", function()
-    with_server(function(port)
-      local connection = client.connect(port)
-      connection:send("GET /later?after=0.02 HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      connection.socket:finish()
-      check.equal(connection:receive().body, "late after=0.02")
-      check.equal(connection:receive().body, "hello")
-      check.equal(connection:is_closed(), true)
-    end)
+  test("a half-closed client still gets its answers", function(port)
+    local connection = client.connect(port)
+    connection:send("GET /later?after=0.02 HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    connection.socket:finish()
+    check.equal(connection:receive().body, "late after=0.02")
+    check.equal(connection:receive().body, "hello")
+    check.equal(connection:is_closed(), true)
   end)
 
   check.test(name .. ": a stopping server completes the requests in progress", function()

@@ -26,12 +26,11 @@ package.loaded["framewire.poller"] = nil
 local http = require "framewire.http"
 local loops = require "framewire.loop"
 local poller = require "framewire.poller"
+local pollers = require "tests.support.pollers"
 local signal = require "framewire.signal"
 local socket = require "framewire.socket"
 local time = require "framewire.time"
 local watch = require "framewire.watch"
-
-local pair = process.pair
 
 check.test("the library is libkqueue, and kqueue is the poller that loops use", function()
   assert(library.kqueue)
@@ -41,55 +40,18 @@ check.test("the library is libkqueue, and kqueue is the poller that loops use", 
   loop:close()
 end)
 
-check.test("kqueue reports ready descriptors and no others", function()
-  local source = assert(poller.new("kqueue"))
-  local one, other = pair()
-  assert(source:add(other.fd, poller.READ))
-  check.equal(source:wait(0), 0)
-  local started = time.monotonic()
-  check.equal(source:wait(50), 0)
-  assert(time.monotonic() - started >= 0.045, "the time-out has passed")
-  one:write("x", 1)
-  check.equal(source:wait(1000), 1)
-  local fd, readable, writable, broken = source:ready(0)
-  check.equal(fd, other.fd)
-  check.equal(type(fd), "number")
-  check.equal(readable, true)
-  check.equal(writable, false)
-  check.equal(broken, false)
-  check.equal(source:wait(0), 1, "reported again: level-triggered")
-  assert(source:change(other.fd, poller.WRITE))
-  check.equal(source:wait(1000), 1)
-  check.equal(select(2, source:ready(0)), false, "readable")
-  check.equal(select(3, source:ready(0)), true, "writable")
-  assert(source:change(other.fd, 0))
-  check.equal(source:wait(0), 0)
-  assert(source:change(other.fd, poller.READ))
-  assert(source:remove(other.fd))
-  check.equal(source:wait(0), 0)
-  for _, each in ipairs { one, other, source } do each:close() end
-  source:close()
-end)
+check.test("kqueue reports ready descriptors and no others", function() pollers.check_poller("kqueue") end)
 
 check.test("on kqueue, loops run timers, and callbacks can forget other descriptors", function()
   -- On a busy machine, some ticks are late.
   check.eventually(5, function()
     local loop = assert(loops.new())
-    local called, ticks, sockets = 0, 0, {}
-    for _ = 1, 20 do
-      local one, other = pair()
-      sockets[#sockets + 1] = other
-      one:write("x", 1)
-      assert(loop:watch(other.fd, loop.READ, function()
-        called = called + 1
-        for _, each in ipairs(sockets) do loop:forget(each.fd) end
-      end))
-    end
+    local called, ticks = pollers.watch_readable(loop), 0
     loop:every(0.01, function() ticks = ticks + 1 end)
     loop:after(0.1, function() loop:stop() end)
     assert(loop:run())
     loop:close()
-    check.equal(called, 1)
+    check.equal(called(), 1)
     return ticks >= 3
   end, "there were three ticks in a tenth of a second")
 end)

@@ -10,6 +10,7 @@ local files = require "framewire.files"
 local http = require "framewire.http"
 local loops = require "framewire.loop"
 local poller = require "framewire.poller"
+local process = require "tests.support.process"
 local shm = require "framewire.shm"
 local signal = require "framewire.signal"
 local socket = require "framewire.socket"
@@ -50,13 +51,6 @@ local WAITS = {
 }
 
 local name = "misuse-" .. ffi.C.getpid()
-
-local function tcp_pair()
-  local listener = assert(socket.listen())
-  local client = assert(socket.connect("127.0.0.1", select(2, listener:name()), 1))
-  assert(listener:wait(poller.READ, 1))
-  return assert(listener:accept()), client, listener
-end
 
 local function endpoints()
   local here = assert(channel.create(name, { slots = 8, extra = 16384 }))
@@ -150,10 +144,10 @@ local objects = {
   end, close = function(_, here) here:close() end },
   Server = { make = function() return web().server end, close = function(server) server:stop(0) end },
   Signals = { make = function() return assert(signal.open { "USR2" }) end },
-  Socket = { make = tcp_pair },
+  Socket = { make = process.pair },
   Stream = { make = function()
     local loop = assert(loops.new())
-    return assert(stream.new(loop, (tcp_pair()), { on_data = function() end })), loop
+    return assert(stream.new(loop, (process.pair()), { on_data = function() end })), loop
   end },
   Task = { make = function() return assert(loops.new()):spawn(function() task.sleep(60) end) end,
     close = function(one) one:cancel() end },
@@ -284,10 +278,7 @@ local function set_alarm(seconds)
 end
 
 -- The number of the current call, in memory that is shared with the child processes.
-shm.remove(name)
-local progress = assert(shm.create(name, 8))
-shm.remove(name)
-local at = ffi.cast("volatile int32_t *", progress.data)
+local at = process.shared_words()
 
 -- Makes the calls from number `from` on in a child process. If a call ends the child, returns how the child ended.
 local function run_child(calls, from)
@@ -459,17 +450,17 @@ check.test("methods of closed channels and emulators report that they are closed
 end)
 
 check.test("time-outs can be left out", function()
-  local server, client, listener = tcp_pair()
+  local server, client = process.pair()
   assert(client:write("ping"))
   check.equal(server:read(), "ping")
   assert(client:write("pong"))
   check.equal(server:wait(poller.READ), true)
   check.equal(server:read(2), "po")
-  for _, one in ipairs { server, client, listener } do one:close() end
+  for _, one in ipairs { server, client } do one:close() end
 end)
 
 check.test("the error about an argument that makes no sense says what is wrong with it", function()
-  local server, client, listener = tcp_pair()
+  local server, client = process.pair()
   for wanted, f in pairs {
     ["sends strings, not a number"] = function() client:send(5) end,
     ["no byte 3 in 1 bytes"] = function() client:send("x", 3) end,
@@ -488,5 +479,5 @@ check.test("the error about an argument that makes no sense says what is wrong w
   } do
     check.contains(select(2, pcall(f)), wanted)
   end
-  for _, one in ipairs { server, client, listener } do one:close() end
+  for _, one in ipairs { server, client } do one:close() end
 end)

@@ -4,15 +4,11 @@ local check = require "tests.support.check"
 local ffi = require "ffi"
 local loops = require "framewire.loop"
 local process = require "tests.support.process"
-local shm = require "framewire.shm"
 local signal = require "framewire.signal"
 local worker = require "framewire.worker"
 
 check.test("a signal reaches the loop's callback", function()
-  local shared = "framewire-test-" .. ffi.C.getpid()
-  shm.remove(shared)
-  local block = assert(shm.create(shared, 64))
-  local received = ffi.cast("volatile uint32_t *", block.data)
+  local received = process.shared_words()
   process.run_with(function()
     local loop = assert(loops.new())
     local seen = {}
@@ -29,7 +25,6 @@ check.test("a signal reaches the loop's callback", function()
     check.eventually(5, function() return received[0] > 0 end, "the process receives USR1")
     child:signal("TERM")
   end)
-  shm.remove(shared)
 end)
 
 check.test("signals that cannot be waited for are refused", function()
@@ -66,11 +61,8 @@ check.test("a process reports how it ended", function()
 end)
 
 check.test("a group starts a dead worker again, and stops all workers together", function()
-  local name = "framewire-test-" .. ffi.C.getpid()
-  shm.remove(name)
-  local block = assert(shm.create(name, 64))
   -- [1] and [2] count the starts of the two workers; [3] and [4] are 1 after they have stopped cleanly.
-  local starts = ffi.cast("volatile uint32_t *", block.data)
+  local starts = process.shared_words()
   process.run_with(function()
     io.stderr:setvbuf("no")
     assert(worker.group(2, function(index)
@@ -86,14 +78,10 @@ check.test("a group starts a dead worker again, and stops all workers together",
   end)
   check.equal(starts[3], 1, "worker 1 stopped cleanly")
   check.equal(starts[4], 1, "worker 2 stopped cleanly")
-  shm.remove(name)
 end)
 
 check.test("a group leaves the exit codes of other processes to the program", function()
-  local name = "framewire-test-" .. ffi.C.getpid()
-  shm.remove(name)
-  local block = assert(shm.create(name, 64))
-  local started = ffi.cast("volatile uint32_t *", block.data)
+  local started = process.shared_words()
   process.run_with(function()
     io.stderr:setvbuf("no")
     local other
@@ -110,7 +98,6 @@ check.test("a group leaves the exit codes of other processes to the program", fu
   end, function()
     check.eventually(10, function() return started[0] == 3 end, "the worker has been started three times")
   end)
-  shm.remove(name)
 end)
 
 check.test("pinning moves a process to a core, and refuses a core that does not exist", function()

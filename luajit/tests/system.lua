@@ -17,15 +17,8 @@ local thread = require "framewire.thread"
 local time = require "framewire.time"
 local worker = require "framewire.worker"
 
-local function contains(list, wanted)
-  for _, value in ipairs(list) do
-    if value == wanted then return true end
-  end
-  return false
-end
-
 check.test("names have addresses, and addresses have names", function()
-  check.equal(contains(assert(resolve.addresses("localhost")), "127.0.0.1"), true)
+  check.equal(check.holds(assert(resolve.addresses("localhost")), "127.0.0.1"), true)
   check.equal(table.concat(assert(resolve.addresses("127.0.0.1"))), "127.0.0.1")
   check.equal(table.concat(assert(resolve.addresses("::1"))), "::1")
   check.equal(resolve.name("127.0.0.1"), "localhost")
@@ -54,8 +47,8 @@ check.test("a look-up leaves the loop free, with a callback and in a task", func
   loop:after(60, function() error("no answer") end) -- a name server that does not answer costs ten seconds and more
   assert(loop:run())
   loop:close()
-  check.equal(contains(seen.addresses, "127.0.0.1"), true)
-  check.equal(contains(seen.task, "127.0.0.1"), true)
+  check.equal(check.holds(seen.addresses, "127.0.0.1"), true)
+  check.equal(check.holds(seen.task, "127.0.0.1"), true)
   check.equal(seen.name, "localhost")
   check.contains(seen.missing, "no-such-host.invalid")
 end)
@@ -131,9 +124,7 @@ check.test("folders are listed, and files have facts", function()
   check.contains(select(2, files.list(folder .. "/none")), "No such file")
   check.contains(select(2, files.list(folder .. "/b.txt")), "Not a directory")
   check.equal(files.home(), os.getenv("HOME"))
-  local pipe = io.popen("pwd -P")
-  check.equal(files.here(), pipe:read("*l"))
-  pipe:close()
+  check.equal(files.here() .. "\n", process.output("pwd -P"))
   process.remove_folder(folder)
 end)
 
@@ -248,20 +239,16 @@ check.test("outside of raw mode, the terminal is restored after a key or a time-
 end)
 
 check.test("if a connection is closed in raw mode, the other side sees its end", function()
-  local listener = assert(socket.listen())
-  local client = assert(socket.connect("127.0.0.1", select(2, listener:name()), 1))
-  local server = assert(listener:accept(1))
+  local client, server = process.pair()
   with_terminal(function()
     server:close()
     assert(terminal.raw())
     client:close()
-    listener:close()
     time.sleep(60)
   end, function()
     client:close()
     check.equal(select(2, server:read(1, 5)), "closed")
     server:close()
-    listener:close()
   end)
 end)
 
@@ -271,9 +258,8 @@ check.test("keys can be read from input that is not a terminal", function()
     local terminal = require "framewire.terminal"
     print(terminal.is_terminal(), select(2, terminal.raw()))
     print(terminal.key(), terminal.key(), terminal.key())]]):format(check.root))
-  local pipe = io.popen("printf 'x\\n' | luajit " .. path)
-  check.equal(pipe:read("*a"), "false\tthe input is not a terminal\nx\tenter\tnil\tclosed\n")
-  pipe:close()
+  local output = process.output("printf 'x\\n' | luajit " .. path)
+  check.equal(output, "false\tthe input is not a terminal\nx\tenter\tnil\tclosed\n")
   os.remove(path)
 end)
 

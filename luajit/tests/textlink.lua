@@ -90,86 +90,81 @@ local function with_bridge(script_port, body, arguments, timeout)
   check.equal(code, 0, "the bridge's exit code")
 end
 
-local function with_script(body, arguments, timeout)
-  local listener = assert(socket.listen { port = 0 })
-  local _, port = listener:name()
-  process.run_with(function() run_script(listener) end, function()
-    listener:close()
-    with_bridge(port, body, arguments, timeout)
+-- Registers a test that uses a bridge for the stand-in. The other arguments are those of `with_bridge`.
+local function test(what, body, arguments, timeout)
+  check.test(what, function()
+    local listener = assert(socket.listen { port = 0 })
+    local _, port = listener:name()
+    process.run_with(function() run_script(listener) end, function()
+      listener:close()
+      with_bridge(port, body, arguments, timeout)
+    end)
   end)
 end
 
-check.test("the bridge answers with the script's replies", function()
-  with_script(function(port, ask)
-    for _, case in ipairs {
-      { "core.read8,0x02000000", 200, "core.read8,0x02000000" },
-      { "success", 200, "" }, { "empty", 200, "" }, { "ü, and spaces", 200, "ü, and spaces" },
-      { "large", 200, ("d3,"):rep(100000) }, { "trickle", 200, "a <|EN not the end " },
-    } do
-      local status, body = ask(case[1])
-      check.equal(status, case[2], case[1])
-      check.equal(body == case[3], true, case[1])
-    end
-    check.equal(select(2, ask("fa1e7-guid", "/mgbaendpoint")), "fa1e7-guid")
-    check.equal(select(2, ask("framewire.echo,x")), "x")
-    check.equal(client.ask(port, "POST", "/command", nil, "by body").body, "by body")
-  end)
+test("the bridge answers with the script's replies", function(port, ask)
+  for _, case in ipairs {
+    { "core.read8,0x02000000", 200, "core.read8,0x02000000" },
+    { "success", 200, "" }, { "empty", 200, "" }, { "ü, and spaces", 200, "ü, and spaces" },
+    { "large", 200, ("d3,"):rep(100000) }, { "trickle", 200, "a <|EN not the end " },
+  } do
+    local status, body = ask(case[1])
+    check.equal(status, case[2], case[1])
+    check.equal(body == case[3], true, case[1])
+  end
+  check.equal(select(2, ask("fa1e7-guid", "/mgbaendpoint")), "fa1e7-guid")
+  check.equal(select(2, ask("framewire.echo,x")), "x")
+  check.equal(client.ask(port, "POST", "/command", nil, "by body").body, "by body")
 end)
 
-check.test("every failure has its status, and the next message gets its own reply", function()
-  with_script(function(port, ask)
-    for _, case in ipairs {
-      { "error", 502, "the script could not" }, { "hang up", 502, "closed the connection" },
-      { "half", 502, "closed the connection" }, { "silent", 504, "paused" }, { "late", 504, "no reply in time" },
-      { "a<|END|>b", 400, "must not contain" }, { "", 400, "say what to send" },
-    } do
-      local status, body = ask(case[1])
-      check.equal(status, case[2], case[1])
-      check.contains(body, case[3], case[1])
-      check.equal(select(2, ask("after " .. case[1]:gsub("<.*", ""))), "after " .. case[1]:gsub("<.*", ""))
+test("every failure has its status, and the next message gets its own reply", function(port, ask)
+  for _, case in ipairs {
+    { "error", 502, "the script could not" }, { "hang up", 502, "closed the connection" },
+    { "half", 502, "closed the connection" }, { "silent", 504, "paused" }, { "late", 504, "no reply in time" },
+    { "a<|END|>b", 400, "must not contain" }, { "", 400, "say what to send" },
+  } do
+    local status, body = ask(case[1])
+    check.equal(status, case[2], case[1])
+    check.contains(body, case[3], case[1])
+    check.equal(select(2, ask("after " .. case[1]:gsub("<.*", ""))), "after " .. case[1]:gsub("<.*", ""))
+  end
+  time.sleep(1.2) -- until the late reply, which comes a second after the time-out
+  check.equal(select(2, ask("after the late reply")), "after the late reply")
+  check.equal(select(2, ask("two")), "one")
+  check.equal(select(2, ask("after two")), "after two")
+  check.equal(select(2, ask("count hang up")), "1", "a message that may have been performed is not repeated")
+  check.equal(client.ask(port, "GET", "/other").status, 404)
+  check.equal(client.ask(port, "DELETE", "/command").status, 405)
+end, nil, 1000)
+
+test("fifty clients at once get their own replies", function(port)
+  local all = {}
+  for round = 1, 5 do
+    for i = 1, 50 do
+      all[i] = all[i] or client.connect(port)
+      all[i]:send(("GET /mgbaendpoint?message=%d-%d HTTP/1.1\r\nHost: localhost\r\n\r\n"):format(round, i))
     end
-    time.sleep(1.2) -- until the late reply, which comes a second after the time-out
-    check.equal(select(2, ask("after the late reply")), "after the late reply")
-    check.equal(select(2, ask("two")), "one")
-    check.equal(select(2, ask("after two")), "after two")
-    check.equal(select(2, ask("count hang up")), "1", "a message that may have been performed is not repeated")
-    check.equal(client.ask(port, "GET", "/other").status, 404)
-    check.equal(client.ask(port, "DELETE", "/command").status, 405)
-  end, nil, 1000)
+    for i = 1, 50 do check.equal(assert(all[i]:receive()).body, round .. "-" .. i) end
+  end
 end)
 
-check.test("fifty clients at once get their own replies", function()
-  with_script(function(port)
-    local all = {}
-    for round = 1, 5 do
-      for i = 1, 50 do
-        all[i] = all[i] or client.connect(port)
-        all[i]:send(("GET /mgbaendpoint?message=%d-%d HTTP/1.1\r\nHost: localhost\r\n\r\n"):format(round, i))
-      end
-      for i = 1, 50 do check.equal(assert(all[i]:receive()).body, round .. "-" .. i) end
+test("messages beyond the limit of waiting messages are refused immediately", function(port)
+  -- On a busy machine, the first messages can time out before the last ones arrive.
+  check.eventually(10, function()
+    local all, statuses = {}, { [503] = 0, [504] = 0 }
+    for i = 1, 80 do
+      all[i] = client.connect(port)
+      all[i]:send("POST /command?message=silent HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
     end
-  end)
-end)
-
-check.test("messages beyond the limit of waiting messages are refused immediately", function()
-  with_script(function(port)
-    -- On a busy machine, the first messages can time out before the last ones arrive.
-    check.eventually(10, function()
-      local all, statuses = {}, { [503] = 0, [504] = 0 }
-      for i = 1, 80 do
-        all[i] = client.connect(port)
-        all[i]:send("POST /command?message=silent HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
-      end
-      for i = 1, 80 do
-        local status = assert(all[i]:receive()).status
-        statuses[status] = statuses[status] + 1
-        all[i]:close()
-      end
-      assert(statuses[503] <= 16, "too many messages were refused: " .. statuses[503])
-      return statuses[503] == 16 and statuses[504] == 64
-    end, "16 of 80 messages were refused, and 64 timed out")
-  end, nil, 400)
-end)
+    for i = 1, 80 do
+      local status = assert(all[i]:receive()).status
+      statuses[status] = statuses[status] + 1
+      all[i]:close()
+    end
+    assert(statuses[503] <= 16, "too many messages were refused: " .. statuses[503])
+    return statuses[503] == 16 and statuses[504] == 64
+  end, "16 of 80 messages were refused, and 64 timed out")
+end, nil, 400)
 
 check.test("the bridge finds a script again after the script was restarted", function()
   local port = process.free_port()
@@ -202,39 +197,35 @@ check.test("a message times out if no script accepts the connection", function()
   listener:close()
 end)
 
-check.test("web pages of other sites cannot send messages through the bridge", function()
-  with_script(function(port)
-    local own = "http://127.0.0.1:" .. port
-    local foreign = {
-      { Origin = "http://evil.example" }, { Origin = "null" }, { Origin = "https://127.0.0.1:" .. port },
-      { Origin = "http://127.0.0.1:1" }, { ["Sec-Fetch-Site"] = "cross-site" }, { ["Sec-Fetch-Site"] = "same-site" },
-      { Host = "evil.example" }, { Host = "evil.example:" .. port }, { Host = "" }, { Host = "localhost.evil.example" },
-      { Host = "evil.example:" .. port, Origin = "http://evil.example:" .. port, ["Sec-Fetch-Site"] = "same-origin" },
-    }
-    local routes = { { "POST", "/command" }, { "GET", "/mgbaendpoint" }, { "GET", "/command" }, { "GET", "/other" } }
-    for _, headers in ipairs(foreign) do
-      for _, route in ipairs(routes) do
-        local answer = client.ask(port, route[1], route[2] .. "?message=a", headers)
-        check.equal(answer.status, 403, route[1] .. " " .. route[2] .. " of " .. next(headers))
-      end
+test("web pages of other sites cannot send messages through the bridge", function(port)
+  local own = "http://127.0.0.1:" .. port
+  local foreign = {
+    { Origin = "http://evil.example" }, { Origin = "null" }, { Origin = "https://127.0.0.1:" .. port },
+    { Origin = "http://127.0.0.1:1" }, { ["Sec-Fetch-Site"] = "cross-site" }, { ["Sec-Fetch-Site"] = "same-site" },
+    { Host = "evil.example" }, { Host = "evil.example:" .. port }, { Host = "" }, { Host = "localhost.evil.example" },
+    { Host = "evil.example:" .. port, Origin = "http://evil.example:" .. port, ["Sec-Fetch-Site"] = "same-origin" },
+  }
+  local routes = { { "POST", "/command" }, { "GET", "/mgbaendpoint" }, { "GET", "/command" }, { "GET", "/other" } }
+  for _, headers in ipairs(foreign) do
+    for _, route in ipairs(routes) do
+      local answer = client.ask(port, route[1], route[2] .. "?message=a", headers)
+      check.equal(answer.status, 403, route[1] .. " " .. route[2] .. " of " .. next(headers))
     end
-    check.equal(client.ask(port, "GET", "/command?message=a").status, 405, "a change by GET, as for an image in a page")
-    local mine = { Host = "127.0.0.1:" .. port, Origin = own, ["Sec-Fetch-Site"] = "same-origin" }
-    check.equal(client.ask(port, "POST", "/command?message=a", mine).body, "a")
-    for _, host in ipairs { "localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8080", "192.168.0.7:80" } do
-      check.equal(client.ask(port, "POST", "/command?message=a", { Host = host }).body, "a", host)
-    end
-  end)
+  end
+  check.equal(client.ask(port, "GET", "/command?message=a").status, 405, "a change by GET, as for an image in a page")
+  local mine = { Host = "127.0.0.1:" .. port, Origin = own, ["Sec-Fetch-Site"] = "same-origin" }
+  check.equal(client.ask(port, "POST", "/command?message=a", mine).body, "a")
+  for _, host in ipairs { "localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8080", "192.168.0.7:80" } do
+    check.equal(client.ask(port, "POST", "/command?message=a", { Host = host }).body, "a", host)
+  end
 end)
 
-check.test("with --echo-key none, messages need POST", function()
-  with_script(function(port, ask)
-    check.equal(ask("core.reset", "/mgbaendpoint"), 405)
-    local answer = client.ask(port, "POST", "/mgbaendpoint?message=text")
-    check.equal(answer.status, 200)
-    check.equal(answer.body, "text")
-  end, "--echo-key none")
-end)
+test("with --echo-key none, messages need POST", function(port, ask)
+  check.equal(ask("core.reset", "/mgbaendpoint"), 405)
+  local answer = client.ask(port, "POST", "/mgbaendpoint?message=text")
+  check.equal(answer.status, 200)
+  check.equal(answer.body, "text")
+end, "--echo-key none")
 
 check.test("after an unknown first command, the next command gets its own answer", function()
   local folder = process.folder()
@@ -263,13 +254,11 @@ check.test("after an unknown first command, the next command gets its own answer
   process.remove_folder(folder)
 end)
 
-check.test("the bridge does not pass on framewire.hello, which would make its connection binary", function()
-  with_script(function(_, ask)
-    for _, text in ipairs { "framewire.hello,1,0123456789abcdef", " framewire.hello", "\r\n framewire.hello,1" } do
-      local status, body = ask(text)
-      check.equal(status, 400, text)
-      check.contains(body, "framewire.hello")
-    end
-    check.equal(select(2, ask("after it")), "after it")
-  end)
+test("the bridge does not pass on framewire.hello, which would make its connection binary", function(_, ask)
+  for _, text in ipairs { "framewire.hello,1,0123456789abcdef", " framewire.hello", "\r\n framewire.hello,1" } do
+    local status, body = ask(text)
+    check.equal(status, 400, text)
+    check.contains(body, "framewire.hello")
+  end
+  check.equal(select(2, ask("after it")), "after it")
 end)

@@ -13,9 +13,7 @@ local websocket = require "framewire.websocket"
 local folder
 
 local function run(command)
-  local pipe = assert(io.popen(("cd '%s' && %s 2>&1; echo \"exit $?\""):format(folder, command)))
-  local output = pipe:read("*a")
-  pipe:close()
+  local output = process.output(("cd '%s' && %s 2>&1; echo \"exit $?\""):format(folder, command))
   assert(output:find("exit 0%s*$"), command .. "\n" .. output)
 end
 
@@ -89,9 +87,7 @@ check.test("the constants agree with OpenSSL's headers", function()
   source[#source + 1] = "return 0; }"
   local place = process.folder()
   process.write(place .. "/c.c", table.concat(source, "\n"))
-  local pipe = assert(io.popen(("cc -o '%s/run' '%s/c.c' 2>&1 && '%s/run'"):format(place, place, place)))
-  local output = pipe:read("*a")
-  pipe:close()
+  local output = process.output(("cc -o '%s/run' '%s/c.c' 2>&1 && '%s/run'"):format(place, place, place))
   process.remove_folder(place)
   if output:find("openssl/ssl.h", 1, true) then return end -- the headers are not installed
   check.equal(output, table.concat(ours, "\n") .. "\n")
@@ -287,9 +283,8 @@ check.test("HTTPS and secure WebSockets work in the server and in the client", f
     check.equal(assert(client:post(base .. "/echo", { body = body })).body, body)
     client:close()
     check.contains(select(2, http.client():get(base .. "/")), "certificate")
-    local pipe = io.popen(("curl -s --cacert '%s/ca.pem' %s/big | wc -c"):format(folder, base))
-    check.equal(pipe:read("*n"), 5000000)
-    pipe:close()
+    local size = process.output(("curl -s --cacert '%s/ca.pem' %s/big | wc -c"):format(folder, base))
+    check.equal(tonumber(size), 5000000)
     local ws = assert(websocket.connect("wss://localhost:" .. port .. "/ws", { tls = { ca = folder .. "/ca.pem" } }))
     ws:send("secret")
     check.equal((ws:receive(5)), "SECRET")

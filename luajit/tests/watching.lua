@@ -64,115 +64,107 @@ check.test("slashes at the end of a path do not change the reported paths", func
   changes:close()
 end)
 
--- Runs a function with a new folder that is watched with the option `recursive`.
-local function with_tree(body)
-  local folder = process.folder()
-  os.execute(("mkdir -p '%s/a/b' '%s/.hidden'"):format(folder, folder))
-  local changes = assert(watch.new())
-  assert(changes:add(folder, { recursive = true }))
-  local ok, message = xpcall(body, debug.traceback, folder, changes)
-  changes:close()
-  process.remove_folder(folder)
-  if not ok then error(message, 0) end
+-- Registers a test. Its body gets a new folder that is watched with the option `recursive`.
+local function test_tree(what, body)
+  check.test(what, function()
+    local folder = process.folder()
+    os.execute(("mkdir -p '%s/a/b' '%s/.hidden'"):format(folder, folder))
+    local changes = assert(watch.new())
+    assert(changes:add(folder, { recursive = true }))
+    local ok, message = xpcall(body, debug.traceback, folder, changes)
+    changes:close()
+    process.remove_folder(folder)
+    if not ok then error(message, 0) end
+  end)
 end
 
-check.test("with the option `recursive`, folders in a folder report changes, both existing and new ones", function()
-  with_tree(function(folder, changes)
-    for _, place in ipairs { "/top", "/a/one", "/a/b/two", "/.hidden/three" } do
-      process.write(folder .. place, "1")
-      expect(changes, "changed", folder .. place)
-    end
-    os.execute(("mkdir -p '%s/new/deep/er'"):format(folder))
-    expect(changes, "created", folder .. "/new/deep/er")
-    process.write(folder .. "/new/deep/er/file", "1")
-    expect(changes, "changed", folder .. "/new/deep/er/file")
-    os.remove(folder .. "/new/deep/er/file")
-    expect(changes, "deleted", folder .. "/new/deep/er/file")
-  end)
+test_tree("with `recursive`, folders in a folder report changes, both existing and new ones", function(folder, changes)
+  for _, place in ipairs { "/top", "/a/one", "/a/b/two", "/.hidden/three" } do
+    process.write(folder .. place, "1")
+    expect(changes, "changed", folder .. place)
+  end
+  os.execute(("mkdir -p '%s/new/deep/er'"):format(folder))
+  expect(changes, "created", folder .. "/new/deep/er")
+  process.write(folder .. "/new/deep/er/file", "1")
+  expect(changes, "changed", folder .. "/new/deep/er/file")
+  os.remove(folder .. "/new/deep/er/file")
+  expect(changes, "deleted", folder .. "/new/deep/er/file")
 end)
 
-check.test("everything in a new folder is reported once", function()
-  with_tree(function(folder, changes)
-    local seen = {}
-    for round = 1, 20 do
-      os.execute(("cd '%s' && mkdir -p t%d/x/y && touch t%d/f t%d/x/g t%d/x/y/h"):format(folder, round, round, round,
-        round))
-      local wanted = { "", "/f", "/x", "/x/g", "/x/y", "/x/y/h" }
-      check.eventually(3, function()
-        for _, change in ipairs(changes:read()) do
-          if change.kind == "created" then
-            check.equal(seen[change.path], nil, change.path .. " again")
-            seen[change.path] = true
-          end
+test_tree("everything in a new folder is reported once", function(folder, changes)
+  local seen = {}
+  for round = 1, 20 do
+    os.execute(("cd '%s' && mkdir -p t%d/x/y && touch t%d/f t%d/x/g t%d/x/y/h"):format(folder, round, round, round,
+      round))
+    local wanted = { "", "/f", "/x", "/x/g", "/x/y", "/x/y/h" }
+    check.eventually(3, function()
+      for _, change in ipairs(changes:read()) do
+        if change.kind == "created" then
+          check.equal(seen[change.path], nil, change.path .. " again")
+          seen[change.path] = true
         end
-        for _, name in ipairs(wanted) do
-          if not seen[folder .. "/t" .. round .. name] then return false end
-        end
-        return true
-      end, "everything in t" .. round .. " is reported")
-    end
-  end)
+      end
+      for _, name in ipairs(wanted) do
+        if not seen[folder .. "/t" .. round .. name] then return false end
+      end
+      return true
+    end, "everything in t" .. round .. " is reported")
+  end
 end)
 
-check.test("with the option `recursive`, moved and deleted folders are tracked", function()
-  with_tree(function(folder, changes)
-    os.rename(folder .. "/a", folder .. "/moved")
-    expect(changes, "created", folder .. "/moved/b")
-    process.write(folder .. "/moved/b/file", "1")
-    expect(changes, "changed", folder .. "/moved/b/file")
-    local outside = process.folder()
-    os.rename(folder .. "/moved", outside .. "/away")
-    expect(changes, "deleted", folder .. "/moved")
-    process.write(outside .. "/away/b/other", "1")
-    for _, change in ipairs(changes:read()) do error("reported outside: " .. change.path) end
-    os.rename(outside .. "/away", folder .. "/back")
-    expect(changes, "created", folder .. "/back/b/other")
-    os.execute(("rm -r '%s/back'"):format(folder))
-    expect(changes, "deleted", folder .. "/back")
-    process.remove_folder(outside)
-    -- Create folders with the same names again.
-    os.execute(("mkdir -p '%s/back/b'"):format(folder))
-    expect(changes, "created", folder .. "/back/b")
-    process.write(folder .. "/back/b/new", "1")
-    expect(changes, "changed", folder .. "/back/b/new")
-    local count = 0
-    for _ in pairs(changes.numbers) do count = count + 1 end
-    check.equal(count, 4, "watched folders")
-  end)
+test_tree("with the option `recursive`, moved and deleted folders are tracked", function(folder, changes)
+  os.rename(folder .. "/a", folder .. "/moved")
+  expect(changes, "created", folder .. "/moved/b")
+  process.write(folder .. "/moved/b/file", "1")
+  expect(changes, "changed", folder .. "/moved/b/file")
+  local outside = process.folder()
+  os.rename(folder .. "/moved", outside .. "/away")
+  expect(changes, "deleted", folder .. "/moved")
+  process.write(outside .. "/away/b/other", "1")
+  for _, change in ipairs(changes:read()) do error("reported outside: " .. change.path) end
+  os.rename(outside .. "/away", folder .. "/back")
+  expect(changes, "created", folder .. "/back/b/other")
+  os.execute(("rm -r '%s/back'"):format(folder))
+  expect(changes, "deleted", folder .. "/back")
+  process.remove_folder(outside)
+  -- Create folders with the same names again.
+  os.execute(("mkdir -p '%s/back/b'"):format(folder))
+  expect(changes, "created", folder .. "/back/b")
+  process.write(folder .. "/back/b/new", "1")
+  expect(changes, "changed", folder .. "/back/b/new")
+  local count = 0
+  for _ in pairs(changes.numbers) do count = count + 1 end
+  check.equal(count, 4, "watched folders")
 end)
 
-check.test("`remove` does not end the watch of a folder inside of one that was added with `recursive`", function()
-  with_tree(function(folder, changes)
-    changes:remove(folder .. "/a")
-    assert(changes:add(folder .. "/a/b"))
-    changes:remove(folder .. "/a/b")
-    process.write(folder .. "/a/b/file", "1")
-    expect(changes, "changed", folder .. "/a/b/file")
-    process.write(folder .. "/a/file", "1")
-    expect(changes, "changed", folder .. "/a/file")
-  end)
+test_tree("`remove` does not stop watching a folder inside of one added with `recursive`", function(folder, changes)
+  changes:remove(folder .. "/a")
+  assert(changes:add(folder .. "/a/b"))
+  changes:remove(folder .. "/a/b")
+  process.write(folder .. "/a/b/file", "1")
+  expect(changes, "changed", folder .. "/a/b/file")
+  process.write(folder .. "/a/file", "1")
+  expect(changes, "changed", folder .. "/a/file")
 end)
 
-check.test("links are not followed, and remove stops watching everything", function()
-  with_tree(function(folder, changes)
-    local outside = process.folder()
-    os.execute(("ln -s '%s' '%s/link'"):format(outside, folder))
-    expect(changes, "created", folder .. "/link")
-    process.write(outside .. "/file", "1")
-    check.equal(#changes:read(), 0, "changes in a link's target")
-    changes:remove(folder)
-    process.write(folder .. "/a/b/x", "1")
-    check.equal(#changes:read(), 0, "changes after remove")
-    check.equal(next(changes.numbers), nil)
-    check.contains(select(2, changes:add(folder .. "/none", { recursive = true })), "No such file")
-    check.contains(select(2, changes:add("", { recursive = true })), "No such file")
-    process.write(folder .. "/file", "1")
-    check.contains(select(2, changes:add(folder .. "/file", { recursive = true })), "Not a directory")
-    assert(changes:add(folder .. "//", { recursive = true }))
-    process.write(folder .. "/a/b/y", "1")
-    expect(changes, "changed", folder .. "/a/b/y")
-    changes:remove(folder .. "/")
-    check.equal(next(changes.numbers), nil, "the path may end in a slash, as for `add`")
-    process.remove_folder(outside)
-  end)
+test_tree("links are not followed, and remove stops watching everything", function(folder, changes)
+  local outside = process.folder()
+  os.execute(("ln -s '%s' '%s/link'"):format(outside, folder))
+  expect(changes, "created", folder .. "/link")
+  process.write(outside .. "/file", "1")
+  check.equal(#changes:read(), 0, "changes in a link's target")
+  changes:remove(folder)
+  process.write(folder .. "/a/b/x", "1")
+  check.equal(#changes:read(), 0, "changes after remove")
+  check.equal(next(changes.numbers), nil)
+  check.contains(select(2, changes:add(folder .. "/none", { recursive = true })), "No such file")
+  check.contains(select(2, changes:add("", { recursive = true })), "No such file")
+  process.write(folder .. "/file", "1")
+  check.contains(select(2, changes:add(folder .. "/file", { recursive = true })), "Not a directory")
+  assert(changes:add(folder .. "//", { recursive = true }))
+  process.write(folder .. "/a/b/y", "1")
+  expect(changes, "changed", folder .. "/a/b/y")
+  changes:remove(folder .. "/")
+  check.equal(next(changes.numbers), nil, "the path may end in a slash, as for `add`")
+  process.remove_folder(outside)
 end)

@@ -1,12 +1,29 @@
 --- Serves the files of a folder, and nothing outside the folder.
 
 local ffi = require "ffi"
-local mime = require "framewire.http.mime"
 local sys = require "framewire.sys"
 local time = require "framewire.time"
 local url = require "framewire.http.url"
 
 local M = {}
+
+-- Media types of files by their extension.
+local types = {
+  html = "text/html; charset=utf-8", htm = "text/html; charset=utf-8", css = "text/css; charset=utf-8",
+  js = "text/javascript; charset=utf-8", mjs = "text/javascript; charset=utf-8",
+  txt = "text/plain; charset=utf-8", md = "text/markdown; charset=utf-8", lua = "text/plain; charset=utf-8",
+  csv = "text/csv; charset=utf-8", xml = "application/xml", json = "application/json", map = "application/json",
+  png = "image/png", jpg = "image/jpeg", jpeg = "image/jpeg", gif = "image/gif", webp = "image/webp",
+  avif = "image/avif", svg = "image/svg+xml", ico = "image/vnd.microsoft.icon",
+  woff = "font/woff", woff2 = "font/woff2", ttf = "font/ttf", otf = "font/otf",
+  mp3 = "audio/mpeg", ogg = "audio/ogg", wav = "audio/wav", mp4 = "video/mp4", webm = "video/webm",
+  pdf = "application/pdf", zip = "application/zip", gz = "application/gzip", wasm = "application/wasm",
+}
+
+local function type_of(path)
+  local extension = path:match("%.([%w]+)$")
+  return extension and types[extension:lower()] or "application/octet-stream"
+end
 
 -- Converts a request's path to a path relative to the root. Returns nil if the path must not be served. Names that
 -- begin with a dot are not served, including "." and "..". The folder "/.well-known/" is an exception.
@@ -72,10 +89,10 @@ local function send_file(request, response, fd, name, size, modified, inode)
       return response:text(416, "the file has " .. size .. " bytes\n")
     elseif first then
       response:header("Content-Range", ("bytes %d-%d/%d"):format(first, first + length - 1, size))
-      return response:file(206, fd, first, length, mime.of(name))
+      return response:file(206, fd, first, length, type_of(name))
     end
   end
-  return response:file(200, fd, 0, size, mime.of(name))
+  return response:file(200, fd, 0, size, type_of(name))
 end
 
 --- Creates a handler that serves a folder. For the path of a folder, it serves the folder's `index.html`. It does not

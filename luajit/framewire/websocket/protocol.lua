@@ -217,17 +217,16 @@ function Protocol:feed(data, length)
   if place < length and not self.broken then self.rest:append_bytes(data + place, length - place) end
 end
 
---- Appends a frame to a buffer.
+--- Appends a frame with the final bit to a buffer.
 ---@param out table buffer
 ---@param opcode integer
 ---@param source string|ffi.cdata* bytes; pass a string as a string, not as a pointer, which would not keep it alive
 ---@param length integer
----@param is_part? boolean whether more frames of the message follow
-function Protocol:frame(out, opcode, source, length, is_part)
+function Protocol:frame(out, opcode, source, length)
   out:reserve(length + 14)
   local data, place = out.data, out.stop
   local mask_bit = self.is_client and 128 or 0
-  data[place] = is_part and opcode or opcode + 128
+  data[place] = opcode + 128
   if length < 126 then
     data[place + 1] = mask_bit + length
     place = place + 2

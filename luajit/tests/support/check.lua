@@ -36,6 +36,15 @@ function M.contains(text, part, what)
   end
 end
 
+--- Whether a list holds a value.
+---@return boolean
+function M.holds(list, value)
+  for _, one in ipairs(list) do
+    if one == value then return true end
+  end
+  return false
+end
+
 --- Waits until a condition holds, that is, until `condition` returns a true value. Returns this value. Fails after
 -- `seconds`.
 ---@param seconds number

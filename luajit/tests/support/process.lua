@@ -3,6 +3,7 @@
 local ffi = require "ffi"
 local check = require "tests.support.check"
 local http = require "framewire.http"
+local shm = require "framewire.shm"
 local socket = require "framewire.socket"
 local time = require "framewire.time"
 local worker = require "framewire.worker"
@@ -46,7 +47,9 @@ function M.free_port()
   error("there is no free port")
 end
 
-local function wait_for_port(port)
+--- Waits until a server on this machine accepts connections.
+---@param port integer
+function M.wait_for_port(port)
   check.eventually(5, function()
     local client = socket.connect("127.0.0.1", port, 1)
     if client then client:close() end
@@ -65,6 +68,16 @@ function M.pair()
   return one, other
 end
 
+--- Creates memory that this process shares with the processes that it starts. It exists until they have all ended.
+---@return ffi.cdata* words volatile uint32_t *: sixteen words, which are 0 at first
+function M.shared_words()
+  local name = "framewire-test-words-" .. ffi.C.getpid()
+  shm.remove(name)
+  local block = assert(shm.create(name, 64))
+  shm.remove(name)
+  return ffi.cast("volatile uint32_t *", block.data)
+end
+
 --- Runs a function while a server runs.
 ---@param options table as for `http.serve`; this function sets the port
 ---@param body fun(port: integer)
@@ -72,7 +85,7 @@ function M.with_server(options, body)
   local port = M.free_port()
   options.port = port
   M.run_with(function() assert(http.serve(options)) end, function()
-    wait_for_port(port)
+    M.wait_for_port(port)
     body(port)
   end)
 end
@@ -95,6 +108,14 @@ function M.start(command)
     return tonumber(rest:match("exit (%d+)%s*$")), (rest:gsub("exit %d+%s*$", ""))
   end
   return program
+end
+
+--- Runs a shell command, and returns its output.
+function M.output(command)
+  local pipe = assert(io.popen(command))
+  local output = pipe:read("*a")
+  pipe:close()
+  return output
 end
 
 --- Creates a folder for the files of a test.

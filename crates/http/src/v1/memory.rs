@@ -120,7 +120,11 @@ async fn read(
         return Ok(Json(content).into_response());
     };
     if wanted.kind.is_some() {
-        return Err(Problem::parameter("type", "is given with length", "type for a number, or length for bytes"));
+        return Err(Problem::parameter(
+            "type",
+            "is given with length",
+            "type for a number, or length for bytes",
+        ));
     }
     if length > MAX_RANGE {
         return Err(Problem::parameter("length", &format!("is {length}"), format!("0 to {MAX_RANGE} bytes")));
