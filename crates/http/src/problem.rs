@@ -91,9 +91,22 @@ impl Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }
     }
 
+    /// The refusal of an access to memory. `place` is the parameter, or the place in the body, that names the memory.
+    pub(crate) fn refused_access(place: &str, error: &OpError) -> Problem {
+        match error.address_problem() {
+            Some((problem, accepts)) => Problem::parameter(place, problem, accepts),
+            None => error.clone().into(),
+        }
+    }
+
     /// What the request asks for does not exist.
     pub(crate) fn not_found(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// The request cannot be performed in the present state.
+    pub(crate) fn conflict(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, detail)
     }
 
     /// The request or its result is too large.

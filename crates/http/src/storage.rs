@@ -164,7 +164,7 @@ impl StoredFiles for Recordings {
             "the recording {name} is being made; DELETE /v1/recording?emulator={emulator} completes it, and GET says how \
              far it is"
         );
-        Err(Problem::new(StatusCode::CONFLICT, detail))
+        Err(Problem::conflict(detail))
     }
 }
 
@@ -250,9 +250,7 @@ impl From<FolderError> for Problem {
 /// The problem with a file that could not be written. `how` says how to replace an existing one.
 pub(crate) fn unwritten(error: FolderError, how: &str) -> Problem {
     match &error {
-        FolderError::Taken { .. } => {
-            Problem::new(StatusCode::CONFLICT, format!("{error}, or replace it with {how}"))
-        }
+        FolderError::Taken { .. } => Problem::conflict(format!("{error}, or replace it with {how}")),
         _ => error.into(),
     }
 }
@@ -287,7 +285,7 @@ impl From<RecordError> for Problem {
             RecordError::Unfinished(ref cause) => {
                 Problem::new(Problem::from(cause.as_ref()).status(), error.to_string())
             }
-            RecordError::Recording(..) => Problem::new(StatusCode::CONFLICT, error.to_string()),
+            RecordError::Recording(..) => Problem::conflict(error.to_string()),
             RecordError::NotRecording(_) => Problem::not_found(error.to_string()),
         }
     }

@@ -16,6 +16,7 @@ use self::emulators::{Emulators, Served};
 use crate::access::caller::Caller;
 use crate::access::permit::{Files, Permit};
 use crate::failure::Failure;
+use crate::problem::Problem;
 use crate::transport::Stopping;
 
 pub(crate) mod budget;
@@ -41,6 +42,18 @@ impl SelectedEmulator {
     /// Performs operations within the server's deadline.
     pub(crate) async fn perform(&self, batch: impl Into<Batch>) -> Result<Outcome, EmulatorError> {
         self.operations.perform(&self.served, batch.into()).await
+    }
+
+    /// Performs a batch like [`SelectedEmulator::perform`]. If it is refused because of the memory that an operation
+    /// uses, returns the problem.
+    pub(crate) async fn perform_checked(&self, batch: impl Into<Batch>) -> Result<Outcome, Problem> {
+        let batch = batch.into();
+        let ops = batch.ops.clone();
+        let outcome = self.perform(batch).await?;
+        match outcome.refused_access(&ops) {
+            Some((_, error)) => Err(Problem::refused_access("address", error)),
+            None => Ok(outcome),
+        }
     }
 
     /// Performs one operation and returns its result.

@@ -64,9 +64,9 @@ pub(crate) struct Whole<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Whole<MIN, MAX> {
     /// A constant within the range, for default values.
-    pub(crate) const fn constant(number: u32) -> Whole<MIN, MAX> {
-        assert!(MIN <= number && number <= MAX);
-        Whole(number)
+    pub(crate) const fn constant<const NUMBER: u32>() -> Whole<MIN, MAX> {
+        const { assert!(MIN <= NUMBER && NUMBER <= MAX) };
+        Whole(NUMBER)
     }
 
     pub(crate) const fn get(self) -> u32 {

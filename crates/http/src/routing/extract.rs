@@ -164,17 +164,12 @@ pub(crate) struct Page {
     #[param(default = 0)]
     pub(crate) offset: usize,
     /// The largest number of items.
-    #[serde(default = "Page::usual")]
+    #[serde(default = "Whole::constant::<100>")]
     #[param(value_type = usize, default = 100, minimum = 1, maximum = 1000)]
     pub(crate) limit: Whole<1, 1000>,
 }
 
 impl Page {
-    /// The default of `limit`.
-    pub(crate) fn usual() -> Whole<1, 1000> {
-        Whole::constant(100)
-    }
-
     /// The largest number of items.
     pub(crate) fn limit(&self) -> usize {
         self.limit.get() as usize

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use framewire_protocol::{Batch, MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Value};
+use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Value};
 use serde_json::Value as Json;
 
 use super::convenience::{self, Form};
@@ -77,6 +77,7 @@ async fn batch(
 }
 
 /// The operations into which a caller's operations are translated.
+#[derive(Default)]
 pub(crate) struct Plan {
     ops: Vec<Op>,
     /// For each of the caller's operations, how its results are written.
@@ -97,7 +98,7 @@ impl Plan {
     /// # Errors
     /// If an operation is not valid, or there are too many, or the reply would be too large.
     pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
-        let mut plan = Plan::empty(context);
+        let mut plan = Plan { encoding: context.encoding, ..Plan::default() };
         plan.add_all(objects, context)?;
         Ok(plan)
     }
@@ -107,7 +108,7 @@ impl Plan {
     /// # Errors
     /// If it cannot be used.
     pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan, Problem> {
-        let mut plan = Plan { alone: true, ..Plan::empty(context) };
+        let mut plan = Plan { alone: true, encoding: context.encoding, ..Plan::default() };
         plan.add(object, context)?;
         Ok(plan)
     }
@@ -115,12 +116,7 @@ impl Plan {
     /// Creates an empty plan for `POST /v1/run`. After that, `before` operations must be added, then the run, and then
     /// any further operations.
     pub(crate) fn of_run(before: usize, context: Context<'_>) -> Plan {
-        Plan { run: Some(before), ..Plan::empty(context) }
-    }
-
-    fn empty(context: Context<'_>) -> Plan {
-        let (ops, forms, encoding) = (Vec::new(), Vec::new(), context.encoding);
-        Plan { ops, forms, encoding, alone: false, run: None, bytes: 0 }
+        Plan { run: Some(before), encoding: context.encoding, ..Plan::default() }
     }
 
     /// Reads a caller's operations, and adds them after the existing ones.
@@ -153,7 +149,7 @@ impl Plan {
     }
 
     /// The place of the operation with this index in the request.
-    fn place(&self, index: usize) -> String {
+    pub(super) fn place(&self, index: usize) -> String {
         match self.run.and_then(|run| index.checked_sub(run + 1)) {
             Some(index) => format!("then[{index}]"),
             None => format!("ops[{index}]"),
@@ -209,7 +205,7 @@ impl Plan {
     /// not exist or cannot be written, returns the problem.
     pub(crate) fn settled(&self, outcome: Outcome) -> Result<Outcome, Problem> {
         match outcome.refused_access(&self.ops) {
-            Some((op, error)) => Err(self.about(op, refused("address", error))),
+            Some((op, error)) => Err(self.about(op, Problem::refused_access("address", error))),
             None => Ok(outcome),
         }
     }
@@ -275,15 +271,6 @@ impl Plan {
     }
 }
 
-/// Converts the refusal of an access to memory to a problem. `place` is the parameter, or the place in the body, that
-/// names the memory.
-pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
-    match error.address_problem() {
-        Some((problem, accepts)) => Problem::parameter(place, problem, accepts),
-        None => error.clone().into(),
-    }
-}
-
 /// Performs a caller's operations. `reply` makes the reply from their outcome.
 pub(super) async fn perform_plan<R: Serialize>(
     selected: &SelectedEmulator,
@@ -301,19 +288,4 @@ pub(super) async fn perform_plan<R: Serialize>(
         response.extensions_mut().insert(NothingDone);
     }
     Ok(response)
-}
-
-/// Performs a batch within the server's deadline. If it is refused because of the memory that an operation uses,
-/// returns the problem.
-pub(super) async fn perform_one(
-    selected: &SelectedEmulator,
-    batch: impl Into<Batch>,
-) -> Result<Outcome, Problem> {
-    let batch = batch.into();
-    let ops = batch.ops.clone();
-    let outcome = selected.perform(batch).await?;
-    match outcome.refused_access(&ops) {
-        Some((_, error)) => Err(refused("address", error)),
-        None => Ok(outcome),
-    }
 }

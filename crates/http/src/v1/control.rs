@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use framewire_protocol::run::RunSteps;
-use framewire_protocol::{Op, OpError, Status, Value};
+use framewire_protocol::{Op, OpError, Outcome, Status};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::reading::Whole;
@@ -37,7 +37,7 @@ pub(crate) struct AtFrame {
 
 /// Performs an operation without a result.
 pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>, Problem> {
-    let outcome = selected.perform(selected.keyed(op)).await?;
+    let outcome = selected.perform_checked(selected.keyed(op)).await?;
     let frame = outcome.frame;
     outcome.single()?;
     Ok(Json(AtFrame { frame }))
@@ -187,6 +187,16 @@ pub(crate) fn not_taken(error: OpError) -> Problem {
     }
 }
 
+/// The reply to an operation whose result says whether the emulator accepts a game or a state. `refusal` is the detail
+/// of the problem if it does not.
+pub(crate) fn taken(outcome: Outcome, refusal: impl Into<String>) -> Result<Json<AtFrame>, Problem> {
+    let frame = outcome.frame;
+    if bool::try_from(outcome.single().map_err(not_taken)?)? {
+        return Ok(Json(AtFrame { frame }));
+    }
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, refusal))
+}
+
 /// A game to load.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -211,15 +221,8 @@ async fn load(
         ));
     }
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: path.clone() })).await?;
-    let frame = outcome.frame;
-    match outcome.single() {
-        Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),
-        Err(error) => Err(not_taken(error)),
-        Ok(_) => Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            format!(
-                "the emulator cannot read {path:?}, or it is not a ROM of this console; the current game continues"
-            ),
-        )),
-    }
+    let refusal = format!(
+        "the emulator cannot read {path:?}, or it is not a ROM of this console; the current game continues"
+    );
+    taken(outcome, refusal)
 }

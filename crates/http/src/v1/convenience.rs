@@ -6,17 +6,16 @@ use std::sync::Arc;
 use framewire_expression::{Format, Type};
 use framewire_protocol::{MAX_RANGE, Op, Value};
 use framewire_symbols::{TextTable, decode_text};
-use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::freeze::{self, freeze_op, name_of};
-use super::input::Planned;
+use super::input::{Planned, Tap};
 use super::memory::Content;
 use super::run::{self, RunTexts};
-use super::timeline::{Input, KeySet, Timeline};
+use super::timeline::{Input, Timeline};
 use crate::problem::Problem;
+use crate::reading;
 use crate::reading::fields::{self, Address, Context, Encoding, Fields, Object, Target, shown};
-use crate::reading::{self, Whole};
 
 /// The names of the operations, with descriptions.
 pub(crate) const ALL: [(&str, &str); 12] = [
@@ -289,13 +288,7 @@ fn frozen(fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
 }
 
 fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct TapArguments {
-        keys: KeySet,
-        frames: Option<Whole<1, { u32::MAX }>>,
-    }
-    let TapArguments { keys, frames } = reading::object(object)?;
+    let Tap { keys, frames } = reading::object(object)?;
     Ok(play(Timeline::press(keys.0, frames)?, false, ops))
 }
 
@@ -380,6 +373,7 @@ pub(crate) fn read_computed(
     context: Context<'_>,
     ops: &mut Vec<Op>,
 ) -> Option<Result<Form, Problem>> {
+    object.get("address").filter(|address| fields::computed(address, context.symbols).is_some())?;
     let (convenience, kind) = match name {
         "read8" => ("read", Type::U8),
         "read16" => ("read", Type::U16),
@@ -387,14 +381,11 @@ pub(crate) fn read_computed(
         "write8" => ("write", Type::U8),
         "write16" => ("write", Type::U16),
         "write32" => ("write", Type::U32),
-        "read_range" | "write_range" if is_computed(object, context) => {
+        "read_range" | "write_range" => {
             return Some(computed_range(name, Fields::new(object.clone(), context), context, ops));
         }
         _ => return None,
     };
-    if !is_computed(object, context) {
-        return None;
-    }
     let mut object = object.clone();
     if object.insert("type".to_owned(), json!(kind.name())).is_some() {
         return Some(Err(Problem::parameter(
@@ -404,10 +395,6 @@ pub(crate) fn read_computed(
         )));
     }
     read(convenience, object, context, ops)
-}
-
-fn is_computed(object: &Object, context: Context<'_>) -> bool {
-    object.get("address").is_some_and(|address| fields::computed(address, context.symbols).is_some())
 }
 
 fn computed_range(

@@ -6,7 +6,6 @@ use framewire_protocol::number::lua_integer;
 use framewire_protocol::{Op, Value};
 use serde_json::Value as Json;
 
-use super::batch::perform_one;
 use super::control::{AtFrame, change};
 use super::convenience::bytes_of;
 use super::memory::{Content, NewContent};
@@ -112,10 +111,7 @@ async fn freeze(
     let target = target(&address, None, &symbols, "address")?;
     drop(symbols);
     let op = freeze_op(&address, &target, content.read(&target)?);
-    let outcome = perform_one(&selected, selected.keyed(op)).await?;
-    let frame = outcome.frame;
-    outcome.single()?;
-    Ok(Body(AtFrame { frame }))
+    change(&selected, op).await
 }
 
 /// Unfreezes a value. The game can change it again.

@@ -152,18 +152,12 @@ impl Candidates {
         let snapshots = snapshots.map(|snapshots| snapshots.list()).transpose()?.unwrap_or_default();
         let recordings = recordings.map(|recordings| recordings.list()).transpose()?.unwrap_or_default();
         let snapshot = |listed: framewire_states::Listed| {
-            let about = &listed.about;
-            if about.checksum != checksum {
-                return None;
-            }
-            Candidate::new(&listed.entry.name, about.frame, &about.time)
+            let framewire_states::About { checksum: own, frame, time, .. } = &listed.about;
+            if *own == checksum { Candidate::new(&listed.entry.name, *frame, time) } else { None }
         };
         let recording = |listed: framewire_recording::Listed| {
-            let head = &listed.head;
-            if head.checksum != checksum {
-                return None;
-            }
-            Candidate::new(&listed.entry.name, head.frame, &head.time)
+            let framewire_recording::Head { checksum: own, frame, time, .. } = &listed.head;
+            if *own == checksum { Candidate::new(&listed.entry.name, *frame, time) } else { None }
         };
         Ok(Candidates {
             snapshots: snapshots.into_iter().filter_map(snapshot).collect(),
@@ -208,7 +202,7 @@ fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
     selected.emulator.history().ok_or_else(|| {
         let detail = "with mGBA-http's script, there is no history, because this script does not report resets and loaded \
                       states; load Framewire's script, or use mGBA's own key for rewind";
-        Problem::new(StatusCode::NOT_IMPLEMENTED, detail)
+        Problem::unsupported(detail)
     })
 }
 
@@ -314,7 +308,7 @@ async fn rewind(
     let op = Op::Rewind { frame, line: line.unwrap_or(0) };
     let outcome = selected.perform(selected.keyed(op)).await?;
     let now = outcome.single().map_err(|error| match error.status {
-        Status::Busy => Problem::new(StatusCode::CONFLICT, error.message),
+        Status::Busy => Problem::conflict(error.message),
         _ => error.into(),
     })?;
     let Value::Int(now) = now else {

@@ -114,12 +114,12 @@ async fn play(
 /// Keys to press together.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Tap {
+pub(super) struct Tap {
     /// The keys.
-    keys: KeySet,
+    pub(super) keys: KeySet,
     /// How many frames to hold them.
     #[schema(value_type = Option<u32>, minimum = 1, default = 1)]
-    frames: Option<Whole<1, { u32::MAX }>>,
+    pub(super) frames: Option<Whole<1, { u32::MAX }>>,
 }
 
 /// Presses keys together from the next frame on, for 1 frame or more, and releases them.

@@ -6,8 +6,7 @@ use framewire_expression::Type;
 use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Value};
 use framewire_symbols::Symbols;
 
-use super::batch::perform_one;
-use super::control::AtFrame;
+use super::control::{AtFrame, change};
 use super::convenience::{NumberForm, check_plain, number, read_at, read_op, write_op};
 use super::schemas::Number;
 use super::states::next_result;
@@ -110,7 +109,8 @@ async fn read(
             ));
         }
         let form = NumberForm::of(wanted.kind, &target);
-        let outcome = perform_one(&selected, read_op(form.kind, address.clone(), wanted.domain)).await?;
+        let op = read_op(form.kind, address.clone(), wanted.domain);
+        let outcome = selected.perform_checked(op).await?;
         let frame = outcome.frame;
         let value = outcome.single()?;
         let address = address_of(address, &value);
@@ -135,7 +135,7 @@ async fn read(
         (Address::Computed(code), _) => Op::ReadAt { address: code.clone(), length },
     };
     let share = selected.share(&op)?;
-    let outcome = perform_one(&selected, op).await?;
+    let outcome = selected.perform_checked(op).await?;
     let frame = outcome.frame;
     let value = outcome.single()?;
     let known = address_of(address, &value);
@@ -212,7 +212,7 @@ async fn scattered(
         ops.push(read_op(number.kind, target.address, many.domain.clone()));
         types.push(number);
     }
-    let outcome = perform_one(&selected, ops).await?;
+    let outcome = selected.perform_checked(ops).await?;
     let values: Vec<Value> = outcome.results.into_iter().collect::<Result<_, OpError>>()?;
     let values = types.iter().zip(&values).map(|(form, value)| number(*form, value)).collect();
     Ok(Json(Numbers { frame: outcome.frame, values }))
@@ -269,10 +269,7 @@ async fn write(
     } else {
         new_content(reading::body(&bytes)?, target, domain)?
     };
-    let outcome = perform_one(&selected, selected.keyed(op)).await?;
-    let frame = outcome.frame;
-    outcome.single()?;
-    Ok(Json(AtFrame { frame }))
+    change(&selected, op).await
 }
 
 /// Checked content to write.

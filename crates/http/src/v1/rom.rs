@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 
 use axum::body::Body;
 use framewire_emulator::EmulatorError;
-use framewire_protocol::{Op, Outcome, Status, Value};
+use framewire_protocol::{Op, Outcome, Status};
 use framewire_states::Name;
 
-use super::control::{AtFrame, not_taken};
+use super::control::{AtFrame, taken};
 use crate::routing::prelude::*;
 use crate::storage::{Uploads, blocking};
 use crate::transport::incoming::BodyReader;
@@ -68,20 +68,14 @@ async fn upload(
     let before = blocking(move || keep(&place, &rom, replace)).await?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
     let is_known = is_outcome_known(&outcome);
-    let loaded = outcome.map_err(Problem::from).and_then(|outcome| {
-        let frame = outcome.frame;
-        match outcome.single() {
-            Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),
-            Err(mut error) => {
-                // Clients must not learn where the server keeps its files.
-                error.message = error.message.replace(&shown, name.as_str());
-                Err(not_taken(error))
-            }
-            Ok(_) => Err(Problem::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                format!("{} is not a ROM of this console, or the emulator cannot read it; the current game continues", name.as_str()),
-            )),
+    let loaded = outcome.map_err(Problem::from).and_then(|mut outcome| {
+        for error in outcome.results.iter_mut().filter_map(|result| result.as_mut().err()) {
+            // Clients must not learn where the server keeps its files.
+            error.message = error.message.replace(&shown, name.as_str());
         }
+        let refusal =
+            "is not a ROM of this console, or the emulator cannot read it; the current game continues";
+        taken(outcome, format!("{} {refusal}", name.as_str()))
     });
     if loaded.is_err() && is_known {
         // If this fails, the refused file remains.
@@ -125,13 +119,12 @@ fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<Before, Problem> {
     let failed = |error: io::Error| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the game cannot be kept: {error}"))
     };
-    let folder: PathBuf = path.parent().unwrap_or(path).to_owned();
-    fs::create_dir_all(folder).map_err(failed)?;
+    fs::create_dir_all(path.parent().unwrap_or(path)).map_err(failed)?;
     let before = match fs::read(path) {
         Ok(existing) if existing == rom => return Ok(Before::Same),
         Ok(_) if !replace => {
             let detail = "another game of this name was sent before; send ?replace=true to replace it, or choose another name";
-            return Err(Problem::new(StatusCode::CONFLICT, detail));
+            return Err(Problem::conflict(detail));
         }
         Ok(existing) => Before::Other(existing),
         Err(error) if error.kind() == ErrorKind::NotFound => Before::Nothing,

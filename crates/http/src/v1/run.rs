@@ -127,17 +127,10 @@ impl TryFrom<Json> for Expressions {
     type Error = String;
 
     fn try_from(value: Json) -> Result<Expressions, String> {
-        let named = |object: &Map<String, Json>| {
-            let pair = |(name, text): (&String, &Json)| Some((name.clone(), text.as_str()?.to_owned()));
-            object.iter().map(pair).collect::<Option<Vec<_>>>()
-        };
-        let unnamed = |items: &Vec<Json>| {
-            let pair = |item: &Json| item.as_str().map(|text| (text.to_owned(), text.to_owned()));
-            items.iter().map(pair).collect::<Option<Vec<_>>>()
-        };
-        let all = match &value {
-            Json::Object(object) => named(object),
-            Json::Array(items) => unnamed(items),
+        let pair = |name: &str, text: &Json| Some((name.to_owned(), text.as_str()?.to_owned()));
+        let all: Option<Vec<(String, String)>> = match &value {
+            Json::Object(object) => object.iter().map(|(name, text)| pair(name, text)).collect(),
+            Json::Array(items) => items.iter().map(|text| pair(text.as_str()?, text)).collect(),
             _ => None,
         };
         all.filter(|all| all.len() <= MAX_EXPRESSIONS).map(Expressions).ok_or_else(|| {
@@ -410,12 +403,12 @@ async fn run(
         plan.add_made(form, op);
     }
     drop(symbols);
-    perform_plan(&selected, &plan, |results| done(results, before, after)).await
+    perform_plan(&selected, &plan, |results| done(&plan, results, before, after)).await
 }
 
-/// Makes the reply from the results in `done`: those of `before` operations, of the run, of `after` operations, and of
+/// Makes the reply of `plan` from the results in `done`: those of `before` operations, of the run, of `after` operations, and of
 /// the expressions in `values`.
-fn done(done: Done, before: usize, after: usize) -> Result<RunDone, Problem> {
+fn done(plan: &Plan, done: Done, before: usize, after: usize) -> Result<RunDone, Problem> {
     let mut results = done.results.into_iter();
     let ops: Vec<OpResult> = results.by_ref().take(before).collect();
     let ran = match results.next() {
@@ -429,9 +422,6 @@ fn done(done: Done, before: usize, after: usize) -> Result<RunDone, Problem> {
         Some(OpResult::Error(problem)) => return Err(problem.within("values")),
         _ => Map::new(),
     };
-    let failed = done.failed.map(|index| match index.checked_sub(before + 1) {
-        Some(index) => format!("then[{index}]"),
-        None => format!("ops[{index}]"),
-    });
+    let failed = done.failed.map(|index| plan.place(index));
     Ok(RunDone { frame: done.frame, ran, ops, then, values, failed })
 }

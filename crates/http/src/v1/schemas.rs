@@ -201,35 +201,25 @@ fn kind() -> Ref {
 
 fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
     let address = || Ref::from_schema_name(AddressSchema::name());
-    let value = || Ref::from_schema_name(Number::name());
+    let with_address = move |object: ObjectBuilder| object.property("address", address()).required("address");
+    let with_value = |object: ObjectBuilder| {
+        object.property("value", Ref::from_schema_name(Number::name())).required("value")
+    };
     super::convenience::ALL.into_iter().map(move |(name, doc)| {
         let object = named(name, doc);
         let object = match name {
-            "read" => in_some_domain(object.property("address", address()).required("address")),
+            "read" => in_some_domain(with_address(object)),
             "read_many" => {
                 let addresses = ArrayBuilder::new().items(address()).max_items(Some(4096));
                 in_some_domain(object.property("addresses", addresses).required("addresses"))
             }
-            "write" => {
-                let object = object.property("address", address()).required("address");
-                in_some_domain(object.property("value", value()).required("value"))
-            }
-            "read_text" => object
-                .property("address", address())
-                .required("address")
-                .property("length", integer(1, 4096))
-                .required("length"),
-            "freeze" => object
-                .property("address", address())
-                .required("address")
-                .property("value", value())
-                .required("value")
-                .property("type", kind()),
+            "write" => in_some_domain(with_value(with_address(object))),
+            "read_text" => with_address(object).property("length", integer(1, 4096)).required("length"),
+            "freeze" => with_value(with_address(object)).property("type", kind()),
             "unfreeze" => object.property("address", address()),
             "frozen" => object,
             "write_many" => {
-                let one = ObjectBuilder::new().property("address", address()).required("address");
-                let one = one.property("value", value()).required("value").property("type", kind());
+                let one = with_value(with_address(ObjectBuilder::new())).property("type", kind());
                 let one = one.additional_properties(Some(AdditionalProperties::FreeForm(false)));
                 let writes = ArrayBuilder::new().items(one).max_items(Some(4096));
                 let domain = text("Name of a memory domain. Default: the bus.");

@@ -18,31 +18,23 @@ struct Code {
     code: String,
 }
 
-/// What the code returned.
-#[derive(Serialize, ToSchema)]
+/// What the code returned. The emulator's reply has the same fields, but no frame counter.
+#[derive(Deserialize, Serialize, ToSchema)]
 struct ScriptReply {
     /// The values that it returned. Text that is not UTF-8 is `{"hex": "..."}`; functions and objects are text.
     values: Vec<Json>,
     /// The lines that it wrote with `print` and `console`.
     output: Vec<String>,
     /// Whether `output` was cut off after 1,000 lines or 256 KiB.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
     /// The error that ended the code, with the line. What the code did before the error is not undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// The frame counter at that time. The code ran between this frame and the next.
-    frame: u32,
-}
-
-/// The reply of the emulator.
-#[derive(Deserialize)]
-struct EmulatorReply {
-    values: Vec<Json>,
-    output: Vec<String>,
     #[serde(default)]
-    cut: bool,
-    error: Option<String>,
+    #[schema(required = true)]
+    frame: u32,
 }
 
 /// Runs Lua code in the emulator, between two frames. The server allows it only with `--allow-script`.
@@ -59,7 +51,6 @@ async fn script(
     let frame = outcome.frame;
     let unreadable = || OpError::failed("the emulator's reply to the code cannot be read");
     let Value::Text(text) = outcome.single()? else { return Err(unreadable().into()) };
-    let EmulatorReply { values, output, cut, error } =
-        serde_json::from_str(&text).map_err(|_| unreadable())?;
-    Ok(axum::Json(ScriptReply { values, output, cut, error, frame }))
+    let reply: ScriptReply = serde_json::from_str(&text).map_err(|_| unreadable())?;
+    Ok(axum::Json(ScriptReply { frame, ..reply }))
 }

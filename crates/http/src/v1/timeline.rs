@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use axum::http::StatusCode;
 use framewire_protocol::sequence::{self, PRESSES, WrongPress};
 use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
 use framewire_protocol::{Key, Keys, Op, OpError, Status};
@@ -62,7 +61,7 @@ pub(crate) struct Press {
     /// The keys.
     keys: KeySet,
     /// How many frames to hold them.
-    #[serde(default = "one")]
+    #[serde(default = "Whole::constant::<1>")]
     #[schema(value_type = u32, minimum = 1, default = 1)]
     frames: Whole<1, { u32::MAX }>,
 }
@@ -75,10 +74,6 @@ pub(crate) struct Step {
     offset: u32,
     /// The keys.
     keys: KeySet,
-}
-
-fn one() -> Whole<1, { u32::MAX }> {
-    Whole::constant(1)
 }
 
 impl PartialSchema for KeySet {
@@ -139,7 +134,7 @@ impl TryFrom<Input> for Timeline {
 /// The [`Problem`] for a valid timeline that the emulator refuses, usually because its keys are in use.
 pub(crate) fn unplayed(error: OpError) -> Problem {
     match error.status {
-        Status::BadArgument if !error.is_key_reused() => Problem::new(StatusCode::CONFLICT, error.message),
+        Status::BadArgument if !error.is_key_reused() => Problem::conflict(error.message),
         _ => error.into(),
     }
 }

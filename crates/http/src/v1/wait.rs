@@ -1,6 +1,5 @@
 //! Waits for a condition on memory.
 
-use axum::http::StatusCode;
 use framewire_emulator::{EmulatorError, Watch, WatchEnd};
 use framewire_symbols::Symbols;
 use tokio::time::timeout;
@@ -29,13 +28,9 @@ pub(crate) struct Condition {
     /// conditions. A number counts as true if it is not 0.
     until: String,
     /// The largest number of frames to wait.
-    #[serde(default = "default_frames")]
+    #[serde(default = "Whole::constant::<FRAMES>")]
     #[schema(value_type = u32, minimum = 1, maximum = 216_000)]
     frames: Whole<1, MAX_FRAMES>,
-}
-
-fn default_frames() -> Whole<1, MAX_FRAMES> {
-    Whole::constant(FRAMES)
 }
 
 /// The result of a wait.
@@ -122,8 +117,7 @@ async fn wait_until_held(
 
 fn ended(watch: &Watch) -> Problem {
     match watch.end() {
-        Some(WatchEnd::OtherGame) => Problem::new(
-            StatusCode::CONFLICT,
+        Some(WatchEnd::OtherGame) => Problem::conflict(
             "another game was loaded during the wait, and in it the same addresses mean something else; to wait in that game, send a new request",
         ),
         _ => EmulatorError::Stopped.into(),

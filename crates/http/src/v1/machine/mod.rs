@@ -6,8 +6,9 @@ use framewire_protocol::registers::{ADVANCE, GAME_BOY};
 use framewire_protocol::{Op, OpError, Value};
 use serde_json::{Map, Value as Json, json};
 
-use super::batch::perform_one;
 use super::control::{AtFrame, change};
+use super::convenience::{read_op, write_op};
+use crate::reading::fields::Address;
 use crate::routing::prelude::*;
 use io::{GB, GBA, IoRegister};
 
@@ -46,6 +47,13 @@ async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
     }
 }
 
+/// Performs operations whose results are numbers. Returns the frame counter at that time, and the numbers.
+async fn numbers(selected: &SelectedEmulator, ops: Vec<Op>) -> Result<(u32, Vec<i64>), Problem> {
+    let outcome = selected.perform_checked(ops).await?;
+    let numbers = outcome.results.into_iter().map(|result| i64::try_from(result?));
+    Ok((outcome.frame, numbers.collect::<Result<_, OpError>>()?))
+}
+
 /// The registers of the processor.
 #[derive(Serialize, ToSchema)]
 struct Registers {
@@ -69,14 +77,10 @@ async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>, 
         Console::Advance => &ADVANCE,
         Console::GameBoy => &GAME_BOY,
     };
-    let ops: Vec<Op> = names.iter().map(|name| Op::ReadRegister { register: (*name).to_owned() }).collect();
-    let outcome = perform_one(&selected, ops).await?;
-    let frame = outcome.frame;
-    let mut registers = Map::new();
-    for (name, result) in names.iter().zip(outcome.results) {
-        let value: i64 = result?.try_into()?;
-        registers.insert((*name).to_owned(), json!(value as u32));
-    }
+    let ops = names.iter().map(|name| Op::ReadRegister { register: (*name).to_owned() }).collect();
+    let (frame, values) = numbers(&selected, ops).await?;
+    let register = |(name, value): (&&str, i64)| ((*name).to_owned(), json!(value as u32));
+    let registers = names.iter().zip(values).map(register).collect();
     Ok(axum::Json(Registers { frame, console, registers }))
 }
 
@@ -119,20 +123,13 @@ async fn write_io(
     let register = register.ok_or_else(|| {
         Problem::not_found(format!("no register is called {name:?} on this console; GET /v1/io lists them"))
     })?;
-    let IoRegister { address, size, .. } = *register;
-    let most = u64::MAX >> (64 - 8 * size);
-    let bits = u64::try_from(value).ok().filter(|bits| *bits <= most).ok_or_else(|| {
-        Problem::parameter("value", &format!("is {value}"), format!("0 to {most}, for {size} bytes"))
-    })? as u32;
-    change(
-        &selected,
-        match size {
-            1 => Op::Write8 { address, value: bits as u8 },
-            2 => Op::Write16 { address, value: bits as u16 },
-            _ => Op::Write32 { address, value: bits },
-        },
-    )
-    .await
+    let IoRegister { address, kind, .. } = *register;
+    let (least, most) = kind.range();
+    if !(least..=most).contains(&value) {
+        let accepts = format!("{least} to {most}, for {} bytes", kind.size());
+        return Err(Problem::parameter("value", &format!("is {value}"), accepts));
+    }
+    change(&selected, write_op(kind, Address::Known(address), None, value as u32)).await
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -176,11 +173,12 @@ struct IoValue {
 
 impl IoValue {
     fn new(register: &IoRegister, value: u32) -> IoValue {
-        let IoRegister { name, address, size, doc, fields } = *register;
+        let IoRegister { name, address, kind, doc, fields } = *register;
         let field = |(name, low, count): &(&str, u32, u32)| {
             ((*name).to_owned(), json!(value >> low & (u32::MAX >> (32 - count))))
         };
-        IoValue { name, address, size, value, fields: fields.iter().map(field).collect(), doc }
+        let fields = fields.iter().map(field).collect();
+        IoValue { name, address, size: kind.size().into(), value, fields, doc }
     }
 }
 
@@ -205,18 +203,10 @@ async fn io(
             accepts,
         ));
     }
-    let read = |register: &&IoRegister| match register.size {
-        1 => Op::Read8 { address: register.address },
-        2 => Op::Read16 { address: register.address },
-        _ => Op::Read32 { address: register.address },
-    };
-    let outcome = perform_one(&selected, wanted.iter().map(read).collect::<Vec<Op>>()).await?;
-    let frame = outcome.frame;
-    let mut registers = Vec::with_capacity(wanted.len());
-    for (register, result) in wanted.iter().zip(outcome.results) {
-        let value: i64 = result?.try_into()?;
-        registers.push(IoValue::new(register, value as u32));
-    }
+    let read = |register: &&IoRegister| read_op(register.kind, Address::Known(register.address), None);
+    let (frame, values) = numbers(&selected, wanted.iter().map(read).collect()).await?;
+    let registers = wanted.iter().zip(values);
+    let registers = registers.map(|(register, value)| IoValue::new(register, value as u32)).collect();
     Ok(axum::Json(IoRegisters { frame, console, registers }))
 }
 
@@ -238,12 +228,7 @@ struct CycleCounter {
 #[utoipa::path(get, path = "/v1/cycles", operation_id = "cycleCounter", tag = "machine", params(EmulatorParam),
     responses((status = 200, description = "The cycles.", body = CycleCounter)))]
 async fn cycles(selected: SelectedEmulator) -> Result<axum::Json<CycleCounter>, Problem> {
-    let outcome = perform_one(&selected, vec![Op::Cycles {}, Op::Frequency {}]).await?;
-    let frame = outcome.frame;
-    let mut numbers = Vec::with_capacity(2);
-    for result in outcome.results {
-        numbers.push(result?.try_into()?);
-    }
+    let (frame, numbers) = numbers(&selected, vec![Op::Cycles {}, Op::Frequency {}]).await?;
     let [cycles, frequency] = numbers[..] else {
         return Err(OpError::failed("the emulator did not return two numbers").into());
     };

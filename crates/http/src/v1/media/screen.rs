@@ -258,8 +258,7 @@ impl FrameWait {
     }
 
     fn past(&self, now: u32) -> Problem {
-        let detail = format!("frame {} is past: the emulator is at frame {now}", self.frame);
-        Problem::new(StatusCode::CONFLICT, detail)
+        Problem::conflict(format!("frame {} is past: the emulator is at frame {now}", self.frame))
     }
 
     fn too_late(&self, now: u32) -> Problem {

@@ -31,7 +31,7 @@ struct NewRecording {
     start: Beginning,
     /// The number of frames from one hash of the picture to the next. For an attached mGBA, the memory is hashed
     /// instead, about as often.
-    #[serde(default = "usual")]
+    #[serde(default = "Whole::constant::<60>")]
     #[schema(value_type = u32, default = 60, minimum = 1, maximum = 3600)]
     every: Whole<1, MAX_EVERY>,
     /// A note that is stored in the recording.
@@ -41,10 +41,6 @@ struct NewRecording {
     /// Whether to replace a recording with this name.
     #[serde(default)]
     replace: bool,
-}
-
-fn usual() -> Whole<1, MAX_EVERY> {
-    Whole::constant(60)
 }
 
 /// Where a recording begins.

@@ -176,14 +176,13 @@ async fn start(
     let options = PlayOptions { speed, restore, through, ..PlayOptions::default() };
     let task = replays.start(&selected.name, selected.emulator.clone(), name, recording, options);
     let task = task.map_err(|busy| {
-        let detail = format!(
+        Problem::conflict(format!(
             "{} is busy with a replay of {} (frame {} of {}); wait for it, or end it with DELETE /v1/replay",
             selected.name,
             busy.name,
             busy.played(),
             busy.frames
-        );
-        Problem::new(StatusCode::CONFLICT, detail)
+        ))
     })?;
     if !wait {
         return Ok((StatusCode::ACCEPTED, Json(ReplayResponse::new(&task))));

@@ -165,14 +165,9 @@ async fn find(
             }
         }
     }
-    let on_bus = |domain: Option<&str>, address| plan.on_bus(domain, address);
-    let addresses: Vec<u32> = found
-        .iter()
-        .filter_map(|(domain, address, _)| MemoryPlace::unbanked(on_bus(*domain, *address)))
-        .collect();
-    let names = symbols.names_of(&addresses);
-    let places = found.into_iter().map(|(domain, address, pattern)| {
-        let place = MemoryPlace::new(domain, address, on_bus(domain, address), &names);
+    let places = found.iter().map(|(domain, address, _)| (*domain, *address, plan.on_bus(*domain, *address)));
+    let places = MemoryPlace::all(places, &symbols).into_iter().zip(&found);
+    let places = places.map(|(place, (_, _, pattern))| {
         let watch = format!("bytes[{}, {}]", place.in_brackets(), pattern.len());
         FoundPlace { place, watch, data: encoding.text(pattern) }
     });

@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use self::shapes::{
     NewSearch, SearchArea, SearchCandidate, SearchCandidates, SearchList, SearchResponse, SearchTest,
 };
-use super::batch::refused;
 use super::states::next_result;
 use crate::access::caller::Owner;
 use crate::failure::Failure;
@@ -134,10 +133,7 @@ async fn undo(
 ) -> Result<Json<SearchResponse>, Problem> {
     let Open { id, search, served, .. } = Open::to_change(&operations, &searches, &id, caller)?;
     if !search.lock().undo() {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
-            format!("search {id} has no step that can be undone"),
-        ));
+        return Err(Problem::conflict(format!("search {id} has no step that can be undone")));
     }
     Ok(Json(respond(&searches, id, served.name.clone(), &search)))
 }
@@ -200,13 +196,10 @@ impl Open {
     fn check_game(&self, now: Option<u32>) -> Result<(), Problem> {
         let Some((own, now)) = self.game.zip(now).filter(|(own, now)| own != now) else { return Ok(()) };
         let id = self.id;
-        Err(Problem::new(
-            StatusCode::CONFLICT,
-            format!(
-                "search {id} belongs to the game with the checksum {own:08x}, but another game ({now:08x}) is loaded; load \
-                 the first game again, or begin a new search with POST /v1/search"
-            ),
-        ))
+        Err(Problem::conflict(format!(
+            "search {id} belongs to the game with the checksum {own:08x}, but another game ({now:08x}) is loaded; load the \
+             first game again, or begin a new search with POST /v1/search"
+        )))
     }
 }
 
@@ -332,7 +325,7 @@ async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<R
     if let Some((index, error)) = outcome.refusal()
         && index < plan.areas().len()
     {
-        return Err(refused(&format!("areas[{index}].address"), error));
+        return Err(Problem::refused_access(&format!("areas[{index}].address"), error));
     }
     let mut results = outcome.results.into_iter();
     let mut memory = Vec::new();

@@ -136,19 +136,14 @@ impl SearchCandidate {
         kind: Type,
         symbols: &Symbols,
     ) -> Vec<SearchCandidate> {
-        let addresses: Vec<u32> =
-            candidates.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus)).collect();
-        let names = symbols.names_of(&addresses);
-        let found = |candidate: Candidate<'_>| {
-            let Candidate { domain, address, on_bus, value, previous } = candidate;
-            let place = MemoryPlace::new(domain, address, on_bus, &names);
-            SearchCandidate {
-                watch: format!("{}[{}]", kind.name(), place.in_brackets()),
-                place,
-                value,
-                previous,
-            }
+        let places = candidates.iter().map(|found| (found.domain, found.address, found.on_bus));
+        let places = MemoryPlace::all(places, symbols);
+        let found = |(candidate, place): (Candidate<'_>, MemoryPlace)| SearchCandidate {
+            watch: format!("{}[{}]", kind.name(), place.in_brackets()),
+            place,
+            value: candidate.value,
+            previous: candidate.previous,
         };
-        candidates.into_iter().map(found).collect()
+        candidates.into_iter().zip(places).map(found).collect()
     }
 }

@@ -1,7 +1,5 @@
 //! Finds the memory that changed between two snapshots, or since one snapshot.
 
-use std::collections::BTreeMap;
-
 use framewire_protocol::Op;
 use framewire_states::diff::{Difference, LONGEST, differences};
 use framewire_states::{Name, OnBus, Snapshot, Snapshots, State as StateFile};
@@ -38,7 +36,7 @@ struct DiffQuery {
     #[param(default = 0)]
     offset: usize,
     /// The largest number of ranges.
-    #[serde(default = "Page::usual")]
+    #[serde(default = "Whole::constant::<100>")]
     #[param(value_type = usize, default = 100, minimum = 1, maximum = 1000)]
     limit: Whole<1, 1000>,
 }
@@ -114,7 +112,7 @@ fn compare(
 ) -> Result<Diff, Problem> {
     if old.console() != new.console() {
         let detail = format!("a {} and a {} have no memory in common", old.console(), new.console());
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
+        return Err(Problem::conflict(detail));
     }
     let domains: Vec<&str> = old.memory().map(|region| region.domain).collect();
     if let Some(domain) = &query.domain
@@ -135,19 +133,16 @@ fn compare(
         total += 1;
         bytes += length;
     }
-    let addresses: Vec<u32> = ranges.iter().filter_map(|found| MemoryPlace::unbanked(found.on_bus)).collect();
-    let names = symbols.names_of(&addresses);
-    let shown = |found: Difference<'_>| {
-        let place = MemoryPlace::new(Some(found.domain), found.offset, found.on_bus, &names);
-        Range {
-            length: found.new.len(),
-            watch: format!("bytes[{}, {}]", place.in_brackets(), found.new.len()),
-            old: query.encoding.text(found.old),
-            new: query.encoding.text(found.new),
-            place,
-        }
+    let places = ranges.iter().map(|found| (Some(found.domain), found.offset, found.on_bus));
+    let places = MemoryPlace::all(places, symbols);
+    let shown = |(found, place): (Difference<'_>, MemoryPlace)| Range {
+        length: found.new.len(),
+        watch: format!("bytes[{}, {}]", place.in_brackets(), found.new.len()),
+        old: query.encoding.text(found.old),
+        new: query.encoding.text(found.new),
+        place,
     };
-    let ranges: Vec<Range> = ranges.into_iter().map(shown).collect();
+    let ranges: Vec<Range> = ranges.into_iter().zip(places).map(shown).collect();
     let next = page.next(ranges.len(), total);
     Ok(Diff { from: old.frame(), to: new.frame(), ranges, total, bytes, next })
 }
@@ -169,28 +164,26 @@ pub(in crate::v1) struct MemoryPlace {
 }
 
 impl MemoryPlace {
-    /// The place of a byte: `at` is an offset in a domain, or an address on the bus. `names` has the symbols of
-    /// addresses.
-    pub(in crate::v1) fn new(
-        domain: Option<&str>,
-        at: u32,
-        on_bus: Option<OnBus>,
-        names: &BTreeMap<u32, String>,
-    ) -> MemoryPlace {
-        let symbol = MemoryPlace::unbanked(on_bus).and_then(|address| names.get(&address).cloned());
-        MemoryPlace {
+    /// The places of bytes. For each, `places` has its domain, its offset in the domain or its address on the bus, and
+    /// where it is on the bus.
+    pub(in crate::v1) fn all<'a>(
+        places: impl Iterator<Item = (Option<&'a str>, u32, Option<OnBus>)> + Clone,
+        symbols: &Symbols,
+    ) -> Vec<MemoryPlace> {
+        // Symbols have no banks, so in banked memory there are none, except in the first two banks, which programs that
+        // do not switch banks use.
+        let unbanked = |place: &OnBus| place.bank.is_none_or(|bank| bank < 2);
+        let named = |on_bus: Option<OnBus>| on_bus.filter(unbanked).map(|place| place.address);
+        let addresses: Vec<u32> = places.clone().filter_map(|(_, _, on_bus)| named(on_bus)).collect();
+        let names = symbols.names_of(&addresses);
+        let place = |(domain, at, on_bus): (Option<&str>, u32, Option<OnBus>)| MemoryPlace {
             domain: domain.map(str::to_owned),
             offset: domain.map(|_| at),
             bank: on_bus.and_then(|place| place.bank),
             address: on_bus.map(|place| place.address),
-            symbol,
-        }
-    }
-
-    /// The address for which a symbol can exist. Symbols have no banks, so in banked memory this is `None`, except in
-    /// the first two banks, which programs that do not switch banks use.
-    pub(in crate::v1) fn unbanked(on_bus: Option<OnBus>) -> Option<u32> {
-        on_bus.filter(|place| place.bank.is_none_or(|bank| bank < 2)).map(|place| place.address)
+            symbol: named(on_bus).and_then(|address| names.get(&address).cloned()),
+        };
+        places.map(place).collect()
     }
 
     /// The place in the form of expressions and areas: the bus address, or the domain and the offset if the memory has

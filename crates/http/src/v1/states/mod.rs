@@ -3,7 +3,7 @@
 use axum::body::Body;
 use framewire_protocol::{Op, OpError, Value};
 
-use super::control::{AtFrame, not_taken};
+use super::control::{AtFrame, taken};
 use crate::headers::FRAME;
 use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
@@ -67,7 +67,7 @@ async fn restore(
     body: Body,
 ) -> Result<Json<AtFrame>, Problem> {
     let bytes = bodies.read(body).await?;
-    load(&selected, bytes.into(), how).await.map(Json)
+    load(&selected, bytes.into(), how).await
 }
 
 /// How to load a state.
@@ -102,7 +102,11 @@ fn check_flags(flags: u8) -> Result<u8, Problem> {
 }
 
 /// Loads a state if it is of the running game, or if the caller forces it.
-async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> Result<AtFrame, Problem> {
+async fn load(
+    selected: &SelectedEmulator,
+    bytes: Vec<u8>,
+    how: LoadOptions,
+) -> Result<Json<AtFrame>, Problem> {
     check_flags(how.flags)?;
     let state = framewire_states::State::read(&bytes)?;
     let mut ops = vec![Op::Checksum {}, Op::GameTitle {}];
@@ -127,19 +131,12 @@ async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> 
                 state.title(),
                 state.checksum(),
             );
-            return Err(Problem::new(StatusCode::CONFLICT, detail));
+            return Err(Problem::conflict(detail));
         }
     };
     let batch = selected.keyed(Op::LoadState { data, flags: how.flags });
-    let outcome = selected.perform(batch).await?;
-    let frame = outcome.frame;
-    if bool::try_from(outcome.single().map_err(not_taken)?)? {
-        return Ok(AtFrame { frame });
-    }
-    Err(Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "the emulator does not accept this state: it is damaged, or of another game or version",
-    ))
+    let refusal = "the emulator does not accept this state: it is damaged, or of another game or version";
+    taken(selected.perform(batch).await?, refusal)
 }
 
 /// The next result of a batch. A missing result is an error.

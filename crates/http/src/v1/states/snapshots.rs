@@ -240,5 +240,5 @@ async fn restore(
 ) -> Result<Json<AtFrame>, Problem> {
     let _share = snapshot.share(&selected.operations).await?;
     let snapshot = snapshot.with(Snapshots::read).await?;
-    load(&selected, snapshot.into_file(), how).await.map(Json)
+    load(&selected, snapshot.into_file(), how).await
 }

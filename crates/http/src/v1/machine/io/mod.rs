@@ -3,6 +3,8 @@
 mod gb;
 mod gba;
 
+use framewire_expression::Type;
+
 pub(super) use gb::GB;
 pub(super) use gba::GBA;
 
@@ -14,21 +16,25 @@ pub(super) struct IoRegister {
     pub(super) name: &'static str,
     /// Bus address.
     pub(super) address: u32,
-    /// The size in bytes: 1, 2 or 4.
-    pub(super) size: u32,
+    /// An unsigned type of 1, 2 or 4 bytes.
+    pub(super) kind: Type,
     pub(super) doc: &'static str,
     pub(super) fields: BitFields,
 }
 
-/// An entry of a table.
-const fn register(
-    name: &'static str,
-    address: u32,
-    size: u32,
-    doc: &'static str,
-    fields: BitFields,
-) -> IoRegister {
-    IoRegister { name, address, size, doc, fields }
+/// A register of 8 bits.
+const fn byte(name: &'static str, address: u32, doc: &'static str, fields: BitFields) -> IoRegister {
+    IoRegister { name, address, kind: Type::U8, doc, fields }
+}
+
+/// A register of 16 bits.
+const fn half(name: &'static str, address: u32, doc: &'static str, fields: BitFields) -> IoRegister {
+    IoRegister { name, address, kind: Type::U16, doc, fields }
+}
+
+/// A register of 32 bits.
+const fn word(name: &'static str, address: u32, doc: &'static str, fields: BitFields) -> IoRegister {
+    IoRegister { name, address, kind: Type::U32, doc, fields }
 }
 
 #[cfg(test)]
@@ -39,7 +45,7 @@ mod tests {
     fn parts_are_within_their_register_and_registers_do_not_overlap() {
         for table in [GBA, GB] {
             for register in table {
-                let bits = 8 * register.size;
+                let bits = 8 * u32::from(register.kind.size());
                 let mut used = 0_u32;
                 for (name, low, count) in register.fields {
                     let is_within = *count > 0 && low + count <= bits;
@@ -52,7 +58,7 @@ mod tests {
             // SIODATA32 overlaps SIOMULTI0 and SIOMULTI1: it is the same memory in another mode of the serial port.
             let apart: Vec<_> = table.iter().filter(|register| register.name != "SIODATA32").collect();
             for pair in apart.windows(2) {
-                let end = pair[0].address + pair[0].size;
+                let end = pair[0].address + u32::from(pair[0].kind.size());
                 assert!(end <= pair[1].address, "{} overlaps {}", pair[0].name, pair[1].name);
             }
             assert!(table.is_sorted_by_key(|register| register.address));
