@@ -147,36 +147,22 @@ impl Formula {
             let earlier = if is_first { now } else { memory.earlier[index] };
             let result = match history {
                 History::Delta => now.minus(earlier)?,
-                History::Previous => earlier,
-                History::MaxSoFar => {
-                    if now.as_f64() > earlier.as_f64() {
-                        now
-                    } else {
-                        earlier
-                    }
-                }
-                History::MinSoFar => {
-                    if now.as_f64() < earlier.as_f64() {
-                        now
-                    } else {
-                        earlier
-                    }
-                }
+                History::MaxSoFar if now.as_f64() > earlier.as_f64() => now,
+                History::MinSoFar if now.as_f64() < earlier.as_f64() => now,
+                History::Previous | History::MaxSoFar | History::MinSoFar => earlier,
             };
             memory.results.push(result);
         }
         let value = self.root.number(frame, values, &memory.results)?;
         // The frame has a value, so the next call compares with this frame.
-        let mut kept = std::mem::take(&mut memory.earlier);
-        kept.clear();
+        memory.earlier.clear();
         for (index, (history, of)) in self.functions.iter().enumerate() {
             let now = match history {
                 History::Delta | History::Previous => of.number(frame, values, &memory.results)?,
                 History::MaxSoFar | History::MinSoFar => memory.results[index],
             };
-            kept.push(now);
+            memory.earlier.push(now);
         }
-        memory.earlier = kept;
         Some(value)
     }
 }

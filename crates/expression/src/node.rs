@@ -140,34 +140,25 @@ impl Node {
         }
     }
 
-    /// Whether it reads memory while it is evaluated.
-    pub(crate) fn reads_memory(&self) -> bool {
-        match self {
-            Node::Read(..) => true,
-            Node::Unary(_, of) => of.reads_memory(),
-            Node::Binary(_, left, right) => left.reads_memory() || right.reads_memory(),
-            _ => false,
-        }
+    /// Whether `is` is true for this node or for any node below it.
+    fn any(&self, is: &impl Fn(&Node) -> bool) -> bool {
+        is(self)
+            || match self {
+                Node::Read(_, _, of) | Node::Unary(_, of) => of.any(is),
+                Node::Binary(_, left, right) => left.any(is) || right.any(is),
+                _ => false,
+            }
     }
 
     /// Whether it reads addresses from memory.
     pub(crate) fn follows_pointers(&self) -> bool {
-        match self {
-            Node::Read(_, _, address) => address.reads_memory(),
-            Node::Unary(_, of) => of.follows_pointers(),
-            Node::Binary(_, left, right) => left.follows_pointers() || right.follows_pointers(),
-            _ => false,
-        }
+        let reads = |node: &Node| matches!(node, Node::Read(..));
+        self.any(&|node| matches!(node, Node::Read(_, _, address) if address.any(&reads)))
     }
 
     /// Whether its value depends on neither memory nor frames.
     pub(crate) fn is_known(&self) -> bool {
-        match self {
-            Node::Constant(_) | Node::Real(_) | Node::Truth(_) => true,
-            Node::Frame | Node::Place(_) | Node::Read(..) | Node::History(_) => false,
-            Node::Unary(_, of) => of.is_known(),
-            Node::Binary(_, left, right) => left.is_known() && right.is_known(),
-        }
+        !self.any(&|node| matches!(node, Node::Frame | Node::Place(_) | Node::Read(..) | Node::History(_)))
     }
 
     /// Whether it can only be true or false.
@@ -220,11 +211,7 @@ impl Binary {
 
     fn is_condition(self) -> bool {
         use Binary::*;
-        match self {
-            Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual => true,
-            BitOr | BitXor | BitAnd | ShiftLeft | ShiftRight => false,
-            Add | Subtract | Multiply | Divide | Remainder => false,
-        }
+        matches!(self, Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
     /// Applies the operator to two numbers, at least one of which has a decimal point. Returns `None` for bit operators

@@ -193,6 +193,7 @@ mod tests {
         let bytes = [0xFE, 0xFF, 0xFF, 0xFF, 0x12];
         let read = Type::ALL.map(|kind| kind.read(&bytes));
         assert_eq!(read, [0xFE, 0xFFFE, 0xFFFF_FFFE, -2, -2, -2]);
+        assert_eq!(Type::U32.read(&[1]), 1);
         for kind in Type::ALL {
             let (least, greatest) = kind.range();
             assert_eq!(greatest - least, (1i64 << (8 * kind.size())) - 1, "{}", kind.name());

@@ -13,14 +13,15 @@ pub use tempfile::NamedTempFile;
 /// The prefix of temporary files.
 pub const UNFINISHED: &str = ".unfinished-";
 
-/// Creates a temporary file in `folder`. The file is locked while it is open, and removed when the handle is dropped.
-/// [`finish`] moves the file to its final path.
+/// Creates a temporary file in `folder`, with a name that begins with `prefix`. The file is locked while it is open, and
+/// removed when the handle is dropped. [`finish`] moves the file to its final path. If the prefix is [`UNFINISHED`],
+/// [`remove_abandoned`] removes what a process that has ended left.
 ///
 /// # Errors
 ///
 /// If the file cannot be created.
-pub fn begin(folder: &Path) -> io::Result<NamedTempFile> {
-    begin_as(folder, tempfile::Builder::new().prefix(UNFINISHED))
+pub fn begin(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
+    begin_as(folder, tempfile::Builder::new().prefix(prefix))
 }
 
 fn begin_as(folder: &Path, builder: &tempfile::Builder) -> io::Result<NamedTempFile> {
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn remove_abandoned_removes_only_temporary_files_without_a_lock() {
         let home = tempfile::tempdir().unwrap();
-        let alive = begin(home.path()).unwrap();
+        let alive = begin(home.path(), UNFINISHED).unwrap();
         fs::write(home.path().join(format!("{UNFINISHED}dead")), b"half").unwrap();
         fs::write(home.path().join("whole"), b"whole").unwrap();
         assert_eq!(remove_abandoned(home.path()).unwrap(), 1);

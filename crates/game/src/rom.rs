@@ -1,3 +1,4 @@
+use framewire_protocol::hex::parse_hex_digits;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use sha2::{Digest, Sha256};
@@ -46,13 +47,7 @@ impl<'de> Deserialize<'de> for RomHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RomHash, D::Error> {
         let text = String::deserialize(deserializer)?;
         let wrong = || D::Error::custom(format!("{text:?} is not a SHA-256; use its 64 hexadecimal digits"));
-        if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Err(wrong());
-        }
-        let mut bytes = [0; 32];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
-        }
-        Ok(RomHash(bytes))
+        let bytes = parse_hex_digits(&text).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(RomHash).ok_or_else(wrong)
     }
 }

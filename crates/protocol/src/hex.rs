@@ -1,15 +1,30 @@
-//! Bytes as text: pairs of hexadecimal digits joined by commas, as mGBA-http writes them.
+//! Bytes as text: pairs of hexadecimal digits, either joined by commas, as mGBA-http writes them, or without separators.
+
+fn pair(byte: u8) -> [char; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]))
+}
+
+/// Two digits for each byte, in lower case: `d300ea`.
+pub fn hex_digits(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|byte| pair(*byte)).collect()
+}
+
+/// Reads two digits for each byte, in either letter case. Returns `None` if the text has another form.
+pub fn parse_hex_digits(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
+    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+}
 
 /// Bytes as mGBA-http writes them: `d3,00,ea`.
 pub fn hex_pairs(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 3);
     for (index, byte) in bytes.iter().enumerate() {
         if index > 0 {
             text.push(',');
         }
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        text.extend(pair(*byte));
     }
     text
 }

@@ -32,18 +32,7 @@ impl Key {
 
     /// Its name as mGBA-http writes it.
     pub fn name(self) -> &'static str {
-        match self {
-            Key::A => "A",
-            Key::B => "B",
-            Key::Select => "Select",
-            Key::Start => "Start",
-            Key::Right => "Right",
-            Key::Left => "Left",
-            Key::Up => "Up",
-            Key::Down => "Down",
-            Key::R => "R",
-            Key::L => "L",
-        }
+        ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"][self as usize]
     }
 }
 

@@ -228,9 +228,7 @@ impl Wire for StepEnd {
 
 /// Encodes how the steps of a run ended. These bytes are the result of [`Op::Run`](crate::Op::Run).
 pub fn encode_ends(ends: &[StepEnd]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    ends.iter().for_each(|end| end.encode(&mut bytes));
-    bytes
+    ends.iter().flat_map(StepEnd::to_bytes).collect()
 }
 
 /// Decodes how the steps of a run ended.
@@ -300,12 +298,6 @@ mod tests {
     use super::*;
     use crate::Key;
 
-    fn encoded(run: &RunSteps) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        run.encode(&mut bytes);
-        bytes
-    }
-
     #[test]
     fn runs_and_results_are_decoded_as_they_were_encoded() {
         let step = RunStep {
@@ -318,9 +310,9 @@ mod tests {
             stop: vec![vec![1, 2]],
             steps: vec![step, RunStep { frames: 1, ..Default::default() }],
         };
-        assert_eq!(RunSteps::decode_checked(&encoded(&run)), Ok(run.clone()));
+        let bytes = run.to_bytes();
+        assert_eq!(RunSteps::decode_checked(&bytes), Ok(run.clone()));
         assert_eq!(run.frames(), 31);
-        let bytes = encoded(&run);
         for length in 0..bytes.len() {
             assert!(RunSteps::decode_checked(&bytes[..length]).is_err(), "{length}");
         }
@@ -343,7 +335,7 @@ mod tests {
             (run(vec![many]), "steps[0].until: 17"),
             (RunSteps { stop: vec![vec![1]; 17], steps: vec![step(1)] }, "stop: 17"),
         ] {
-            let error = RunSteps::decode_checked(&encoded(&wrong)).expect_err(says);
+            let error = RunSteps::decode_checked(&wrong.to_bytes()).expect_err(says);
             assert!(error.message.contains(says), "{error}");
         }
     }

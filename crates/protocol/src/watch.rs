@@ -89,9 +89,7 @@ impl Wire for MemoryRange {
 
 /// Encodes ranges.
 pub fn encode(ranges: &[MemoryRange]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    ranges.iter().for_each(|range| range.encode(&mut bytes));
-    bytes
+    ranges.iter().flat_map(MemoryRange::to_bytes).collect()
 }
 
 /// Decodes ranges, and checks that a watch can have them.

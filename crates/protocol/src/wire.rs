@@ -77,6 +77,12 @@ pub trait Wire: Sized {
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads the binary form.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    /// The binary form.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes);
+        bytes
+    }
 }
 
 macro_rules! integers {

@@ -97,9 +97,7 @@ fn unquoted(literal: &str) -> Vec<u8> {
 
 fn check<T: Wire + PartialEq + std::fmt::Debug>(item: &T, hex: &str) {
     let bytes = unhex(hex);
-    let mut encoded = Vec::new();
-    item.encode(&mut encoded);
-    assert_eq!(encoded, bytes, "{item:?}");
+    assert_eq!(item.to_bytes(), bytes, "{item:?}");
     let mut reader = Reader::new(&bytes);
     assert_eq!(reader.get::<T>().as_ref(), Ok(item));
     reader.finish().expect("nothing left over");

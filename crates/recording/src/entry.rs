@@ -109,12 +109,6 @@ fn number(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
 mod tests {
     use super::*;
 
-    fn encoded(entry: &Entry) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        entry.encode(&mut bytes);
-        bytes
-    }
-
     #[test]
     fn encoded_entries_are_decoded_unchanged() {
         for entry in [
@@ -125,7 +119,7 @@ mod tests {
             Entry::Memory(0),
             Entry::End { frames: 1 << 40, reason: "stopped".to_owned() },
         ] {
-            let bytes = encoded(&entry);
+            let bytes = entry.to_bytes();
             let mut reader = Reader::new(&bytes);
             assert_eq!(reader.get(), Ok(entry));
             assert_eq!(reader.remaining(), 0);
@@ -139,10 +133,11 @@ mod tests {
     /// The bytes that `docs/recordings.md` shows.
     #[test]
     fn entries_are_encoded_as_documented() {
-        assert_eq!(encoded(&Entry::Keys { keys: 0x0009, frames: 300 }), [b'K', 0xAC, 0x02, 0x09, 0x00]);
-        assert_eq!(encoded(&Entry::Picture(0x0403_0201)), [b'P', 1, 2, 3, 4]);
+        let keys = Entry::Keys { keys: 0x0009, frames: 300 };
+        assert_eq!(keys.to_bytes(), [b'K', 0xAC, 0x02, 0x09, 0x00]);
+        assert_eq!(Entry::Picture(0x0403_0201).to_bytes(), [b'P', 1, 2, 3, 4]);
         let end = Entry::End { frames: 5, reason: "x".to_owned() };
-        assert_eq!(encoded(&end), [b'E', 5, 1, 0, 0, 0, b'x']);
+        assert_eq!(end.to_bytes(), [b'E', 5, 1, 0, 0, 0, b'x']);
     }
 
     #[test]

@@ -22,15 +22,7 @@ const PREFIX: &str = ".recording-";
 pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, FolderError> {
     let failed = |action| move |source| FolderError::Io { action, path: folder.path().to_owned(), source };
     fs::create_dir_all(folder.path()).map_err(failed("make"))?;
-    let prefix = format!("{PREFIX}{name}-");
-    loop {
-        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder.path());
-        let file = file.map_err(failed("write in"))?;
-        // Between the file's creation and its lock, another program may have removed it as abandoned.
-        if framewire_files::lock(file.as_file()) && file.path().exists() {
-            return Ok(file);
-        }
-    }
+    framewire_files::begin(folder.path(), &format!("{PREFIX}{name}-")).map_err(failed("write in"))
 }
 
 /// The files of all recordings that are not complete, with the final names of the recordings. Such a recording may
@@ -62,8 +54,7 @@ pub(crate) fn complete(file: &mut File, reason: impl Fn(u64) -> String) -> io::R
     let mut failure = None;
     for EndPlace { offset, frames, mut checksum } in places.into_iter().rev() {
         let reason = reason(frames);
-        let mut end = Vec::new();
-        Entry::End { frames, reason: reason.clone() }.encode(&mut end);
+        let mut end = Entry::End { frames, reason: reason.clone() }.to_bytes();
         checksum.update(&end);
         checksum.finalize().encode(&mut end);
         let total = (offset + end.len()) as u64;

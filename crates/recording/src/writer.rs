@@ -114,8 +114,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn put(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        entry.encode(&mut bytes);
+        let mut bytes = entry.to_bytes();
         self.checksum.update(&bytes);
         self.checksum.clone().finalize().encode(&mut bytes);
         self.bytes += bytes.len() as u64;

@@ -3,7 +3,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use framewire_files::NamedTempFile;
+use framewire_files::{NamedTempFile, UNFINISHED};
 use parking_lot::Mutex;
 
 use crate::{FolderError, Name};
@@ -13,22 +13,16 @@ use crate::{FolderError, Name};
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    kind: Kind,
+    /// What a file is called in messages, such as `snapshot`.
+    kind: &'static str,
+    /// The extension of the files' names, without the dot.
+    extension: &'static str,
+    /// The largest number of files in the folder.
+    limit: usize,
+    /// The largest size of a file in bytes.
+    largest: u64,
     /// Locked while files are named, removed or renamed, so that two requests cannot take the same free name.
     change: Mutex<()>,
-}
-
-/// The properties that all files of a folder have.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
-    /// What a file is called in messages, such as `snapshot`.
-    pub name: &'static str,
-    /// The extension of the files' names, without the dot.
-    pub extension: &'static str,
-    /// The largest number of files in the folder.
-    pub limit: usize,
-    /// The largest size of a file in bytes.
-    pub largest: u64,
 }
 
 /// A file of a [`Folder`].
@@ -52,8 +46,7 @@ impl Folder {
         limit: usize,
         largest: u64,
     ) -> Folder {
-        let kind = Kind { name: kind, extension, limit, largest };
-        Folder { path, kind, change: Mutex::new(()) }
+        Folder { path, kind, extension, limit, largest, change: Mutex::new(()) }
     }
 
     /// The path of the folder.
@@ -89,12 +82,12 @@ impl Folder {
     pub fn read(&self, name: &Name) -> Result<Vec<u8>, FolderError> {
         let (path, file) = self.open(name)?;
         let size = file.metadata().map_err(io_error("read", &path))?.len();
-        if size > self.kind.largest {
+        if size > self.largest {
             return Err(self.too_large(size));
         }
         let mut bytes = Vec::with_capacity(size as usize);
         // Some other program may be extending the file, so the limit applies here, too.
-        file.take(self.kind.largest).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        file.take(self.largest).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
         Ok(bytes)
     }
 
@@ -140,7 +133,7 @@ impl Folder {
     /// [`FolderError::Io`].
     pub fn begin(&self) -> Result<NamedTempFile, FolderError> {
         fs::create_dir_all(&self.path).map_err(io_error("make", &self.path))?;
-        framewire_files::begin(&self.path).map_err(io_error("write in", &self.path))
+        framewire_files::begin(&self.path, UNFINISHED).map_err(io_error("write in", &self.path))
     }
 
     /// Gives a complete temporary file its name.
@@ -194,7 +187,7 @@ impl Folder {
                 // The first write would create the folder, so the nearest existing ancestor must allow new folders.
                 let near = self.path.ancestors().skip(1).find(|path| path.exists());
                 let near = near.filter(|near| !near.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                let trial = tempfile::Builder::new().prefix(framewire_files::UNFINISHED).tempdir_in(near);
+                let trial = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(near);
                 trial.map(drop).map_err(io_error("make a folder in", near))
             }
             _ => self.begin().map(drop),
@@ -272,27 +265,26 @@ impl Folder {
     /// Fails if another file already has the name `to`. Does not fail if the two names differ only in letter case.
     fn check_other(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         match self.find(to)? {
-            Some(name) if from != to => Err(FolderError::Taken { kind: self.kind.name, name }),
+            Some(name) if from != to => Err(FolderError::Taken { kind: self.kind, name }),
             _ => Ok(()),
         }
     }
 
     fn check_size(&self, bytes: &[u8]) -> Result<(), FolderError> {
         let size = bytes.len() as u64;
-        if size > self.kind.largest { Err(self.too_large(size)) } else { Ok(()) }
+        if size > self.largest { Err(self.too_large(size)) } else { Ok(()) }
     }
 
     /// The path to which a file of this name may be written.
     fn free(&self, name: &Name, replace: bool) -> Result<PathBuf, FolderError> {
-        let kind = self.kind.name;
         match self.find(name)? {
             Some(existing) if replace => Ok(self.path_of(&existing)),
-            Some(name) => Err(FolderError::Taken { kind, name }),
+            Some(name) => Err(FolderError::Taken { kind: self.kind, name }),
             None => {
                 let mut count = 0;
                 self.visit(|_, _| count += 1)?;
-                if count >= self.kind.limit {
-                    return Err(FolderError::Full { kind, limit: self.kind.limit });
+                if count >= self.limit {
+                    return Err(FolderError::Full { kind: self.kind, limit: self.limit });
                 }
                 Ok(self.path_of(name))
             }
@@ -307,7 +299,7 @@ impl Folder {
 
     /// The name in the spelling of the existing file; an error if there is no such file.
     fn found(&self, name: &Name) -> Result<Name, FolderError> {
-        let missing = || FolderError::Missing { kind: self.kind.name, name: name.clone() };
+        let missing = || FolderError::Missing { kind: self.kind, name: name.clone() };
         self.find(name)?.ok_or_else(missing)
     }
 
@@ -341,18 +333,19 @@ impl Folder {
     fn name_of(&self, entry: &fs::DirEntry) -> Option<Name> {
         let file = entry.file_name();
         let (stem, extension) = file.to_str()?.rsplit_once('.')?;
-        if extension == self.kind.extension { stem.parse().ok() } else { None }
+        if extension == self.extension { stem.parse().ok() } else { None }
     }
 
     fn path_of(&self, name: &Name) -> PathBuf {
-        self.path.join(format!("{name}.{}", self.kind.extension))
+        self.path.join(format!("{name}.{}", self.extension))
     }
 
     fn too_large(&self, size: u64) -> FolderError {
-        FolderError::TooLarge { kind: self.kind.name, size, limit: self.kind.largest }
+        FolderError::TooLarge { kind: self.kind, size, limit: self.largest }
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    /// What a file is called in messages.
+    pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 }
@@ -362,8 +355,7 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Fold
 }
 
 fn move_to(file: NamedTempFile, path: &Path) -> Result<(), FolderError> {
-    framewire_files::finish(file, path).map_err(io_error("write", path))?;
-    Ok(())
+    framewire_files::finish(file, path).map(drop).map_err(io_error("write", path))
 }
 
 #[cfg(test)]

@@ -55,8 +55,7 @@ impl Snapshots {
     pub fn listed(&self, name: &Name) -> Result<Listed, FolderError> {
         let about = Snapshot::about_in(&self.0.head(name, HEAD)?).map_err(self.damaged(name))?;
         let entry = self.0.list()?.into_iter().find(|entry| entry.name == *name);
-        let entry =
-            entry.ok_or_else(|| FolderError::Missing { kind: self.0.kind().name, name: name.clone() })?;
+        let entry = entry.ok_or_else(|| FolderError::Missing { kind: self.0.kind(), name: name.clone() })?;
         Ok(Listed { entry, about })
     }
 
@@ -106,7 +105,7 @@ impl Snapshots {
     }
 
     fn damaged(&self, name: &Name) -> impl FnOnce(StateError) -> FolderError {
-        let (kind, name) = (self.0.kind().name, name.clone());
+        let (kind, name) = (self.0.kind(), name.clone());
         move |error| FolderError::Damaged { kind, name, reason: error.to_string() }
     }
 }

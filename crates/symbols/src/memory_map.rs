@@ -7,14 +7,14 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use crate::Entry;
-use crate::structures::{FieldType, MapVariable, Structure, StructureField, Structures, add_paths, size_of};
+use crate::structures::{FieldType, MapVariable, Structure, Structures, add_paths, size_of};
 
 #[derive(Deserialize)]
 struct Map {
     #[serde(default)]
     field: Vec<Field>,
     #[serde(default, rename = "struct")]
-    structures: Vec<RawStructure>,
+    structures: Vec<Structure>,
     rom: Option<Rom>,
 }
 
@@ -43,13 +43,6 @@ struct Field {
 enum Address {
     Known(u32),
     Pointer(String),
-}
-
-#[derive(Deserialize)]
-struct RawStructure {
-    name: String,
-    size: u32,
-    field: Vec<StructureField>,
 }
 
 impl<'de> Deserialize<'de> for FieldType {
@@ -82,9 +75,7 @@ pub(crate) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
             _ => others.push(field),
         }
     }
-    let structures = map.structures.into_iter();
-    let structures =
-        structures.map(|RawStructure { name, size, field }| (name, Structure { size, fields: field }));
+    let structures = map.structures.into_iter().map(|structure| (structure.name.clone(), structure));
     let named = |rom: &Rom| rom.title.is_some() || rom.code.is_some() || rom.checksum.is_some();
     Ok(MemoryMap { fields, others, structures: structures.collect(), rom: map.rom.filter(named) })
 }

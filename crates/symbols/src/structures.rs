@@ -77,9 +77,11 @@ fn number(name: &str) -> Result<Option<(Type, Format)>, String> {
 }
 
 /// A structure.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Structure {
+    pub(crate) name: String,
     pub(crate) size: u32,
+    #[serde(rename = "field")]
     pub(crate) fields: Vec<StructureField>,
 }
 

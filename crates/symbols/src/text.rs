@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use framewire_protocol::hex::parse_hex_digits;
+
 /// The largest number of bytes of an entry.
 const MAX_BYTES: usize = 4;
 
@@ -110,12 +112,7 @@ pub fn decode_text(table: Option<&TextTable>, bytes: &[u8]) -> String {
 }
 
 fn hex(digits: &str) -> Option<Vec<u8>> {
-    let digits = digits.trim();
-    let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    if !is_hex || !digits.len().is_multiple_of(2) || digits.len() > 2 * MAX_BYTES {
-        return None;
-    }
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+    parse_hex_digits(digits.trim()).filter(|bytes| (1..=MAX_BYTES).contains(&bytes.len()))
 }
 
 #[cfg(test)]

@@ -62,7 +62,8 @@ impl Generation {
     /// Type-checks TypeScript programs and their imports, and runs them.
     #[track_caller]
     fn use_typescript(&self, scripts: &[&str]) {
-        self.run("tsc", &[&["--outDir", "."], OPTIONS, scripts].concat());
+        let options: Vec<&str> = OPTIONS.split(' ').collect();
+        self.run("tsc", &[&["--outDir", "."], &options[..], scripts].concat());
         for script in scripts {
             print!("{}", self.run("node", &[&script.replace(".ts", ".js"), self.framewire.url()]));
         }
@@ -81,16 +82,8 @@ impl Generation {
 }
 
 /// The settings of a strict TypeScript project of Node.js modules.
-const OPTIONS: &[&str] = &[
-    "--strict",
-    "--skipLibCheck",
-    "--module",
-    "nodenext",
-    "--target",
-    "es2022",
-    "--lib",
-    "es2022,dom,dom.iterable",
-];
+const OPTIONS: &str =
+    "--strict --skipLibCheck --module nodenext --target es2022 --lib es2022,dom,dom.iterable";
 
 fn tools() -> PathBuf {
     fs::canonicalize(paths::root()).unwrap().join("target/clients")

@@ -9,7 +9,7 @@ use framewire_e2e::{
     Framewire, Signal, StockMgba, StockOptions, TextClient, paths, ports, sockets, until, until_good,
 };
 
-use super::served::{PATIENCE, Served, demo_copy, host};
+use super::served::{PATIENCE, Served, demo_copy, host, other_game};
 
 /// How long the server may take to answer after the emulator is back.
 pub const SERVICE: Duration = Duration::from_secs(1);
@@ -86,7 +86,7 @@ fn an_mgba_that_is_started_again_after_a_kill_or_close_is_found() {
 #[test]
 fn only_a_reset_of_the_scripts_ends_the_connection_to_a_window() {
     let mut served = Served::stock();
-    let other = other_game(&served);
+    let other = other_game(&served.folder);
     let mgba = served.mgba.as_ref().unwrap();
     let (script, pid) = (mgba.address(), mgba.pid());
     let sockets = sockets::held_by(pid).unwrap();
@@ -132,18 +132,6 @@ fn only_a_reset_of_the_scripts_ends_the_connection_to_a_window() {
 
 fn mgba_of(served: &mut Served) -> &mut StockMgba {
     served.mgba.as_mut().unwrap()
-}
-
-/// Makes a copy of the demo game with another title.
-fn other_game(served: &Served) -> std::path::PathBuf {
-    let mut rom = fs::read(paths::rom()).unwrap();
-    rom[0xA0..0xA9].copy_from_slice(b"OTHERWIRE");
-    // Corrects the header's checksum. A console does not start a game with a wrong one.
-    let sum = rom[0xA0..0xBD].iter().fold(0x19_u8, |sum, byte| sum.wrapping_add(*byte));
-    rom[0xBD] = sum.wrapping_neg();
-    let path = served.folder.path().join("other.gba");
-    fs::write(&path, rom).unwrap();
-    path
 }
 
 /// Stops programs in the same way as a sleeping machine or a debugger: without notice, with all connections open.

@@ -1,6 +1,7 @@
 //! The lamps in the demo game's picture, which show the held keys.
 
 use framewire_e2e::{demo, until};
+use framewire_media::png;
 
 use super::served::{PATIENCE, Served};
 
@@ -19,10 +20,7 @@ fn a_held_key_lights_its_lamp_on_both_kinds_of_emulator() {
 
 /// The colour of a pixel as `#rrggbb`.
 fn pixel(picture: &[u8], x: usize, y: usize) -> String {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(picture)).read_info().unwrap();
-    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut pixels).unwrap();
-    let width = info.color_type.samples();
-    let start = y * info.line_size + x * width;
-    pixels[start..start + 3].iter().fold("#".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+    let picture = png::decode(picture).unwrap();
+    let start = 3 * (y * picture.width as usize + x);
+    picture.rgb[start..start + 3].iter().fold("#".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }

@@ -2,24 +2,19 @@
 
 use std::io::Read;
 use std::net::Shutdown;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{FrameClient, StockMgba, StockOptions, TextClient, paths, ports, until_good};
+use framewire_e2e::{FrameClient, StockMgba, TextClient, paths, ports, until_good};
 use framewire_protocol::{Op, OpError, Status, Value};
 use rustix::net::sockopt::set_socket_linger;
 
 use super::gameboy;
-use super::served::{PATIENCE, Served, demo_copy, host};
+use super::served::{PATIENCE, Served, demo_copy, host, stock};
 
 const ROM: u32 = 0x0800_0000;
 const RAM: u32 = 0x0200_0000;
 const MIB: u32 = 1024 * 1024;
-
-fn stock(rom: &Path) -> StockMgba {
-    StockMgba::start(&StockOptions::new(rom).script(&paths::script()).port(ports::free())).unwrap()
-}
 
 fn link(mgba: &StockMgba) -> FrameClient {
     FrameClient::connect(mgba.address(), fastrand::u64(..), PATIENCE).unwrap()

@@ -9,7 +9,7 @@ use framewire_e2e::{
 use framewire_protocol::event::{self, EventFrame, EventItem};
 use framewire_protocol::{KeyStep, MemoryRange, Op, OpError, Outcome, Value, timeline, watch};
 
-use super::served::PATIENCE;
+use super::served::{PATIENCE, other_game};
 
 /// Another script. When Framewire's script resets the game, mGBA calls this callback in the middle of Framewire's code.
 const ANOTHER: &str = "callbacks:add('reset', function() console:log('reset') end)";
@@ -234,12 +234,8 @@ fn a_link_receives_events_of_resets_games_and_keys() {
         }
     }
 
-    let other = tempfile::tempdir().unwrap();
-    let rom = other.path().join("other.gba");
-    let mut bytes = std::fs::read(paths::rom()).unwrap();
-    bytes[0xA0..0xA5].copy_from_slice(b"OTHER");
-    std::fs::write(&rom, bytes).unwrap();
-    mgba.open_rom(&rom).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    mgba.open_rom(&other_game(&folder)).unwrap();
     let game = until_happened(&mut client, |item| *item == EventItem::Game);
     assert!(game.items.contains(&EventItem::Reset), "{game:?}");
 }

@@ -8,18 +8,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use exact::{Console, FIRST, color_rom, compare};
-use framewire_e2e::{StockMgba, StockOptions, paths, ports, until};
+use framewire_e2e::until;
 use framewire_emulator::{Attached, Emulator, Run};
 use framewire_protocol::Op;
 
-use super::served::PATIENCE;
+use super::served::{PATIENCE, demo_copy, stock};
 
 /// Compares memory accesses to this game in a window, in lockstep.
 fn compare_in_a_window(rom: &Path, console: Console) {
-    let port = ports::free();
-    let _mgba = StockMgba::start(&StockOptions::new(rom).script(&paths::script()).port(port)).unwrap();
+    let mgba = stock(rom);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let link = framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() };
+    let link = framewire_link::Config { address: mgba.address().to_string(), ..Default::default() };
     let emulator = Attached::start(link, runtime.handle(), 0);
     until("a connection", PATIENCE, || Ok(emulator.state().run == Run::Running)).unwrap();
     until("the game runs", PATIENCE, || Ok(emulator.state().frame > 60)).unwrap();
@@ -33,7 +32,7 @@ fn compare_in_a_window(rom: &Path, console: Console) {
 #[test]
 fn every_access_to_a_game_boy_advance_is_exact_in_a_window() {
     let folder = tempfile::tempdir().unwrap();
-    compare_in_a_window(&super::served::demo_copy(&folder), Console::Gba);
+    compare_in_a_window(&demo_copy(&folder), Console::Gba);
 }
 
 #[test]

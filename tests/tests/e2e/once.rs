@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, Http, Proxy, Signal, StockMgba, StockOptions, demo, paths, ports, until};
+use framewire_e2e::{Framewire, Http, Proxy, Signal, demo, paths, ports, until};
 
-use super::served::{PATIENCE, Served, demo_copy, host};
+use super::served::{PATIENCE, Served, demo_copy, host, stock};
 
 const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
 
@@ -119,10 +119,8 @@ fn presses(game: &Http) -> Option<u64> {
 #[test]
 fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     let folder = tempfile::tempdir().unwrap();
-    let port = ports::free();
-    let options = StockOptions::new(&demo_copy(&folder)).script(&paths::script()).port(port);
-    let _mgba = StockMgba::start(&options).unwrap();
-    let bridge = || Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
+    let mgba = stock(&demo_copy(&folder));
+    let bridge = || Framewire::serve(&["--attach", &mgba.address().to_string()]).unwrap();
     let ready = |http: &Http| until("the game runs", PATIENCE, || Ok(presses(http).is_some())).unwrap();
     let mut running = bridge();
     let http = running.http();

@@ -248,10 +248,8 @@ fn picture(served: &Served) {
 
 /// The width and height of a PNG, after decoding it.
 fn png(bytes: &[u8]) -> Option<(u32, u32)> {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().ok()?;
-    let mut pixels = vec![0; reader.output_buffer_size()?];
-    reader.next_frame(&mut pixels).ok()?;
-    Some((reader.info().width, reader.info().height))
+    let picture = framewire_media::png::decode(bytes).ok()?;
+    Some((picture.width, picture.height))
 }
 
 fn files(served: &Served) {

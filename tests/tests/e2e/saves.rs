@@ -113,10 +113,7 @@ impl Place {
         }
         let picture = self.outside.join("picture.png");
         if picture.exists() {
-            let png = png::Decoder::new(std::io::Cursor::new(fs::read(picture).unwrap()));
-            let mut reader = png.read_info().unwrap();
-            let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-            reader.next_frame(&mut pixels).unwrap();
+            framewire_media::png::decode(&fs::read(picture).unwrap()).unwrap();
         }
     }
 
@@ -214,12 +211,12 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             (changed == 200, http.get("/v1/snapshots/kept").unwrap().status == 404),
             (renamed, renamed)
         );
-        let state = || -> Value { serde_json::from_slice(&http.get("/v1/emulator").unwrap().body).unwrap() };
         until("the new save is written, or a problem is reported", PATIENCE, || {
-            Ok(whole_save(&save) == Some(new) || !state()["save_problem"].is_null())
+            Ok(whole_save(&save) == Some(new) || !save_problem(&server).is_empty())
         })
         .unwrap();
-        if let Some(problem) = state()["save_problem"].as_str() {
+        let problem = save_problem(&server);
+        if !problem.is_empty() {
             kept += 1;
             assert!(problem.contains("No space left"), "{problem}");
             assert_eq!(whole_save(&save), Some(old));
@@ -235,7 +232,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
         } else {
             disk.empty().unwrap();
             until("the new save is on disk", PATIENCE, || Ok(whole_save(&save) == Some(new))).unwrap();
-            until("the problem is over", PATIENCE, || Ok(state()["save_problem"].is_null())).unwrap();
+            until("the problem is over", PATIENCE, || Ok(save_problem(&server).is_empty())).unwrap();
         }
         place.check(&server.http());
         if renamed {
@@ -257,11 +254,7 @@ fn a_game_starts_on_a_full_disk_and_its_save_is_written_later() {
     let server = disk.serve(&["--rom", &disk.inside("game.gba")]).unwrap();
     let http = server.http();
     assert!(fill_save(&http, 7).unwrap().status < 300);
-    until("it is reported", PATIENCE, || {
-        let state: Value = serde_json::from_slice(&http.get("/v1/emulator")?.body).unwrap();
-        Ok(state["save_problem"].as_str().is_some_and(|problem| problem.contains("No space left")))
-    })
-    .unwrap();
+    until("it is reported", PATIENCE, || Ok(save_problem(&server).contains("No space left"))).unwrap();
     disk.empty().unwrap();
     let save = disk.outside("game.sav");
     until("the save is on disk", PATIENCE, || Ok(save.exists() && whole_save(&save) == Some(7))).unwrap();

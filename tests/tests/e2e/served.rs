@@ -154,9 +154,26 @@ pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framew
     Framewire::serve(&[&scripts[..], args].concat()).unwrap()
 }
 
+/// A stock mGBA that runs this game and Framewire's script.
+pub fn stock(rom: &Path) -> StockMgba {
+    StockMgba::start(&StockOptions::new(rom).script(&paths::script()).port(ports::free())).unwrap()
+}
+
 /// A copy of the demo ROM in a folder where saves and states can be written.
 pub fn demo_copy(folder: &TempDir) -> PathBuf {
     let rom = folder.path().join("demo game+1.gba");
     fs::copy(paths::rom(), &rom).unwrap();
     rom
+}
+
+/// A copy of the demo game with another title.
+pub fn other_game(folder: &TempDir) -> PathBuf {
+    let mut rom = fs::read(paths::rom()).unwrap();
+    rom[0xA0..0xA9].copy_from_slice(b"OTHERWIRE");
+    // Corrects the header's checksum. A console does not start a game with a wrong one.
+    let sum = rom[0xA0..0xBD].iter().fold(0x19_u8, |sum, byte| sum.wrapping_add(*byte));
+    rom[0xBD] = sum.wrapping_neg();
+    let path = folder.path().join("other.gba");
+    fs::write(&path, rom).unwrap();
+    path
 }

@@ -19,8 +19,7 @@ fn snapshots_are_saved_and_loaded(served: &Served) {
     let kept = served.ask("POST", "/v1/snapshots", &json!({"name": "kept"}), 201);
     assert_eq!((&kept["title"], &kept["name"]), (&"FRAMEWIRE".into(), &"kept".into()));
     let picture = served.get("/v1/snapshots/kept/picture");
-    let png = png::Decoder::new(std::io::Cursor::new(&picture.body)).read_info().unwrap();
-    assert_eq!((png.info().width, png.info().height), (240, 160));
+    assert_eq!(framewire_media::png::size(&picture.body).unwrap(), (240, 160));
     write(served, 5);
     let diff = served.ask("GET", "/v1/snapshots/diff?from=kept&domain=wram&encoding=hex", &Value::Null, 200);
     let range = json!({"domain": "wram", "offset": 0x100, "bank": null, "address": 0x0200_0100, "symbol": null, "length": 4,

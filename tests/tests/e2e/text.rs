@@ -5,17 +5,13 @@ use std::net::TcpStream;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{StockMgba, StockOptions, TextClient, demo, paths, ports, until_good};
+use framewire_e2e::{StockMgba, TextClient, demo, paths, until_good};
 
-use super::served::PATIENCE;
-
-fn stock() -> StockMgba {
-    StockMgba::start(&StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free())).unwrap()
-}
+use super::served::{PATIENCE, stock};
 
 #[test]
 fn text_clients_of_a_stock_mgba_get_every_reply() {
-    let mgba = stock();
+    let mgba = stock(&paths::rom());
     a_message_split_in_any_way(&mgba);
     messages_sent_together(&mgba);
     a_large_state_and_a_message_after_it(&mgba);

@@ -4,14 +4,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use framewire_e2e::{
-    FrameClient, Framewire, Http, Proxy, Signal, StockMgba, StockOptions, demo, paths, ports, until,
-};
+use framewire_e2e::{FrameClient, Framewire, Http, Proxy, Signal, demo, paths, ports, until};
 use framewire_protocol::event::{self, EventItem};
+use framewire_protocol::hex::{hex_digits, parse_hex_digits};
 use framewire_protocol::{KeyStep, MemoryRange, Op, Value, timeline, watch};
 use serde_json::{Value as Json, json};
 
-use super::served::{PATIENCE, Served, demo_copy, host};
+use super::served::{PATIENCE, Served, demo_copy, host, stock};
 
 /// The number of taps in a test.
 const TAPS: usize = 1000;
@@ -85,8 +84,7 @@ fn bytes(value: Result<Value, framewire_protocol::OpError>) -> Vec<u8> {
 
 #[test]
 fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
-    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free());
-    let mgba = StockMgba::start(&options).unwrap();
+    let mgba = stock(&paths::rom());
     let proxy = Proxy::start(mgba.address()).unwrap();
     proxy.delay(DELAY);
     let mut client = FrameClient::connect(proxy.address(), 1, PATIENCE).unwrap();
@@ -161,13 +159,8 @@ fn batch(http: &Http, ops: Json) -> Vec<Json> {
     results.into_iter().map(value).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn unhex(digits: &Json) -> Vec<u8> {
-    let digits = digits.as_str().unwrap();
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+    parse_hex_digits(digits.as_str().unwrap()).unwrap()
 }
 
 #[test]
@@ -182,7 +175,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
     let presses = json!({ "op": "read_range", "address": demo::field("presses"), "length": 40 });
     let log = json!({ "op": "read_range", "address": demo::field("key_log"), "length": 4096 });
     let frame = json!({ "op": "read32", "address": demo::field("frame") });
-    let play = json!({ "op": "play_keys", "steps": hex(&taps.bytes()) });
+    let play = json!({ "op": "play_keys", "steps": hex_digits(&taps.bytes()) });
     let count = || batch(&http, json!([frame]))[0].as_u64().unwrap();
     // The game reads keys and counts frames only after its initialization.
     until("the game has begun", PATIENCE, || Ok(count() > 60)).unwrap();

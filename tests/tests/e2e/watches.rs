@@ -9,7 +9,7 @@ use framewire_protocol::event::{self, EventItem};
 use framewire_protocol::{Op, watch};
 use serde_json::{Value, json};
 
-use super::served::{PATIENCE, Served, demo_copy, host};
+use super::served::{PATIENCE, Served, demo_copy, host, other_game};
 
 /// A client of server-sent events over HTTP/1.0, which has no chunked encoding.
 struct Events(BufReader<TcpStream>);
@@ -73,10 +73,7 @@ fn every_frame_reset_and_pause_of_a_window_is_reported() {
 #[test]
 fn a_watch_reports_whether_a_loaded_rom_is_another_game() {
     let folder = tempfile::tempdir().unwrap();
-    let (rom, other) = (demo_copy(&folder), folder.path().join("other.gba"));
-    let mut bytes = std::fs::read(&rom).unwrap();
-    bytes[0xA0..0xA5].copy_from_slice(b"OTHER");
-    std::fs::write(&other, bytes).unwrap();
+    let (rom, other) = (demo_copy(&folder), other_game(&folder));
     let port = ports::free();
     let _host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
     let mut client = FrameClient::connect(([127, 0, 0, 1], port).into(), 7, PATIENCE).unwrap();

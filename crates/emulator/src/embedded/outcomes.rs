@@ -59,7 +59,7 @@ impl Outcomes {
 
     /// Stores the outcome of a batch under a new key.
     pub fn remember(&mut self, key: String, batch: &Batch, outcome: Outcome, now: Instant) {
-        let size = encoded(&outcome).len();
+        let size = outcome.to_bytes().len();
         self.bytes += size;
         self.order.push_back((now, key.clone()));
         self.entries.insert(key, Entry { batch: self.digest(batch), outcome: Some((outcome, size)) });
@@ -84,15 +84,9 @@ impl Outcomes {
     }
 
     fn digest(&self, batch: &Batch) -> Digest {
-        let bytes = encoded(batch);
+        let bytes = batch.to_bytes();
         self.hashers.each_ref().map(|hasher| hasher.hash_one(&bytes))
     }
-}
-
-fn encoded(value: &impl Wire) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    value.encode(&mut bytes);
-    bytes
 }
 
 #[cfg(test)]

@@ -51,11 +51,7 @@ fn a_picture_equals_the_screenshot_of_its_frame() {
 
 /// The pixels of a PNG file.
 fn rgb(png: &[u8]) -> Vec<u8> {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().expect("a PNG");
-    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
-    let info = reader.next_frame(&mut pixels).expect("a picture");
-    let wide = info.color_type.samples();
-    pixels.chunks_exact(wide).flat_map(|pixel| pixel[..3].to_vec()).collect()
+    framewire_media::png::decode(png).expect("a PNG").rgb
 }
 
 #[test]

@@ -65,9 +65,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let first = self.next;
-        self.advance();
-        let opened = self.column();
-        self.advance();
+        let opened = self.open();
         let (domain, node, column) = self.address_node()?;
         if is_text && *self.peek() != Token::Sign(",") {
             self.next = first;
@@ -102,9 +100,7 @@ impl Parser<'_> {
 
     /// Parses `text[ADDRESS] == "RED"`, which compares each byte.
     fn text(&mut self) -> Result<Node, ParseError> {
-        self.advance();
-        let opened = self.column();
-        self.advance();
+        let opened = self.open();
         let at = self.address_node()?;
         if *self.peek() == Token::Sign(",") {
             return Err(self.wrong(
@@ -122,9 +118,7 @@ impl Parser<'_> {
 
     /// Parses `bytes[ADDRESS, 2] == "0aff"`, which compares each byte.
     fn bytes(&mut self) -> Result<Node, ParseError> {
-        self.advance();
-        let opened = self.column();
-        self.advance();
+        let opened = self.open();
         let at = self.address_node()?;
         let length = self.length()?;
         self.expect("]", opened)?;
@@ -189,9 +183,7 @@ impl Parser<'_> {
     }
 
     fn typed(&mut self, kind: Type) -> Result<Node, ParseError> {
-        self.advance();
-        let opened = self.column();
-        self.advance();
+        let opened = self.open();
         let (domain, node, column) = self.address_node()?;
         self.expect("]", opened)?;
         self.number_at(kind, domain, node, column)
@@ -303,11 +295,8 @@ impl Parser<'_> {
 /// The bytes of pairs of hex digits; `None` if the text is not such pairs.
 fn hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.chars().map(|digit| digit.to_digit(16)).collect::<Option<Vec<u32>>>()?;
-    let pairs = digits.chunks_exact(2);
-    if !pairs.remainder().is_empty() {
-        return None;
-    }
-    Some(pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+    let (pairs, []) = digits.as_chunks::<2>() else { return None };
+    Some(pairs.iter().map(|[high, low]| (high << 4 | low) as u8).collect())
 }
 
 /// The value of a node that uses neither memory nor the frame counter.

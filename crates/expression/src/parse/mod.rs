@@ -69,16 +69,13 @@ impl<'a> Parser<'a> {
             let column = text.char_indices().take_while(|(at, _)| *at < MAX_TEXT).count();
             return Err(ParseError::new(column, message));
         }
-        let tokens = tokens(text)?;
-        let purpose = Purpose::Value;
-        let places = Vec::new();
         Ok(Parser {
-            tokens,
+            tokens: tokens(text)?,
             next: 0,
             depth: 0,
-            purpose,
+            purpose: Purpose::Value,
             names,
-            places,
+            places: Vec::new(),
             uses_frame: false,
             formula: None,
             reads_memory: false,
@@ -133,6 +130,14 @@ impl<'a> Parser<'a> {
     /// Moves to the next token. At the end it stays there.
     fn advance(&mut self) {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
+    }
+
+    /// Moves past a word and the bracket after it. Returns the column of the bracket.
+    fn open(&mut self) -> usize {
+        self.advance();
+        let column = self.column();
+        self.advance();
+        column
     }
 
     /// Moves past the next token if it is this sign. Returns whether it was.

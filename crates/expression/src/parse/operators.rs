@@ -154,9 +154,7 @@ impl Parser<'_> {
                 "`{name}` compares frames, so it can be used only in the formulas of game files; a watch reports changes"
             )));
         }
-        self.advance();
-        let opened = self.column();
-        self.advance();
+        let opened = self.open();
         let of = self.deeper(Self::expression)?;
         self.expect(")", opened)?;
         let Some(functions) = &mut self.formula else { return Err(self.wrong("expected a formula")) };

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
+use framewire_protocol::hex::hex_digits;
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 
 use super::caller::Rights;
-use super::token::{TokenError, hex, random};
+use super::token::{TokenError, random};
 use crate::transport::connection::Peer;
 
 /// How long a session lasts after the login.
@@ -34,7 +35,7 @@ pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 impl Sessions {
     /// Begins a session, and returns its id.
     pub(crate) fn begin(&self, rights: Rights, now: Instant) -> Result<String, TokenError> {
-        let id = hex(&random::<RANDOM>()?);
+        let id = hex_digits(&random::<RANDOM>()?);
         let mut sessions = self.0.lock();
         sessions.retain(|session| session.end > now);
         if sessions.len() >= SESSIONS {

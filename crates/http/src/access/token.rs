@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use framewire_protocol::hex::hex_digits;
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 use subtle::{Choice, ConstantTimeEq};
@@ -66,7 +67,7 @@ impl Token {
     /// # Errors
     /// [`TokenError::NoRandomness`].
     pub fn random() -> Result<Token, TokenError> {
-        Ok(Token(hex(&random::<RANDOM>()?).into()))
+        Ok(Token(hex_digits(&random::<RANDOM>()?).into()))
     }
 
     /// Reads the token from a file that holds it and nothing else. Only the file's owner may have access to it. (On
@@ -156,10 +157,6 @@ pub(crate) fn random<const SIZE: usize>() -> Result<[u8; SIZE], TokenError> {
     let mut bytes = [0; SIZE];
     SystemRandom::new().fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
     Ok(bytes)
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The number of wrong tokens that an address may send without waiting.

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use framewire_expression::{Code, Format, Names, ParseError, Type};
+use framewire_protocol::hex::{hex_digits, parse_hex_digits};
 use framewire_protocol::{Key, Keys};
 use framewire_symbols::{Location, Symbols};
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ impl Encoding {
     pub(crate) fn text(self, bytes: &[u8]) -> String {
         match self {
             Encoding::Base64 => STANDARD.encode(bytes),
-            Encoding::Hex => base16(bytes),
+            Encoding::Hex => hex_digits(bytes),
         }
     }
 
@@ -40,22 +41,9 @@ impl Encoding {
     pub(crate) fn bytes(self, text: &str) -> Option<Vec<u8>> {
         match self {
             Encoding::Base64 => STANDARD.decode(text).ok(),
-            Encoding::Hex => {
-                let digits = text.as_bytes();
-                let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
-                let pair = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
-                if !digits.len().is_multiple_of(2) {
-                    return None;
-                }
-                digits.chunks_exact(2).map(pair).collect()
-            }
+            Encoding::Hex => parse_hex_digits(text),
         }
     }
-}
-
-fn base16(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The context in which the values of fields are read.

@@ -238,9 +238,7 @@ fn run_op(steps: &[RunStep], stop: &Conditions, context: Context<'_>) -> Result<
     run.check().map_err(Problem::bad_request)?;
     let texts = |until: &Option<Conditions>| until.as_ref().map_or(Vec::new(), |until| until.0.clone());
     let until = steps.iter().map(|step| texts(&step.until)).collect();
-    let mut bytes = Vec::new();
-    run.encode(&mut bytes);
-    Ok((Op::Run { steps: bytes }, RunTexts { stop: stop.0.clone(), until }))
+    Ok((Op::Run { steps: run.to_bytes() }, RunTexts { stop: stop.0.clone(), until }))
 }
 
 /// Reads the operation `evaluate` of a batch.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use framewire_protocol::hex::{hex_digits, parse_hex_digits};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -71,7 +72,7 @@ pub(super) async fn read(session: Arc<Session>, given: Object) -> Result<Reply, 
     }
     if kind.as_deref() == Some("bytes") {
         let (frame, bytes) = bytes(&session, &address, count, domain.as_deref()).await?;
-        return Ok(json!({"frame": frame, "bytes": hex(&bytes)}).into());
+        return Ok(json!({"frame": frame, "bytes": hex_digits(&bytes)}).into());
     }
     let mut op = json!({"op": "read_many", "addresses": addresses(&address, kind.as_deref(), count)});
     set(&mut op, "type", kind);
@@ -145,16 +146,8 @@ async fn bytes(
     Ok((frame, bytes))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    let is_hex = text.bytes().all(|digit| digit.is_ascii_hexdigit());
-    if text.is_empty() || !text.len().is_multiple_of(2) || !is_hex {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+    parse_hex_digits(text).filter(|bytes| !bytes.is_empty())
 }
 
 #[derive(Deserialize)]

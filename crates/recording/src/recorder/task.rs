@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -86,13 +87,8 @@ impl Recorded {
     }
 }
 
-/// Whether the recording continues.
-enum Next {
-    /// It continues.
-    On,
-    /// It ends for this reason.
-    Over(String),
-}
+/// Whether the recording continues, or the reason why it ends.
+type Next = ControlFlow<String>;
 
 impl RecordTask {
     pub async fn begin(
@@ -186,7 +182,7 @@ impl RecordTask {
                 biased;
                 () = stopped(&mut stop) => return self.close().await,
                 Some(answer) = asks.recv() => {
-                    if let Next::Over(reason) = self.take_all()? {
+                    if let Break(reason) = self.take_all()? {
                         return Ok(reason);
                     }
                     self.report();
@@ -201,7 +197,7 @@ impl RecordTask {
                 event = self.watch.next() => {
                     let Some(event) = event else { return Ok("the emulator is gone".to_owned()) };
                     let hash_is_due = event.ticks.is_multiple_of(self.every.into());
-                    if let Next::Over(reason) = self.take(&event)? {
+                    if let Break(reason) = self.take(&event)? {
                         return Ok(reason);
                     }
                     if hash_is_due && !self.hashes && memory.is_none() {
@@ -211,7 +207,7 @@ impl RecordTask {
                 outcome = async { memory.as_mut().expect("asked for").await }, if memory.is_some() => {
                     memory = None;
                     // If the emulator did not answer, the recording continues without this hash.
-                    if let Ok(outcome) = outcome && let Next::Over(reason) = self.record_memory(&outcome)? {
+                    if let Ok(outcome) = outcome && let Break(reason) = self.record_memory(&outcome)? {
                         return Ok(reason);
                     }
                 }
@@ -246,13 +242,13 @@ impl RecordTask {
     fn take(&mut self, event: &WatchEvent) -> io::Result<Next> {
         let known = self.writer.frames();
         if event.gap {
-            return Ok(Next::Over(format!(
+            return Ok(Break(format!(
                 "the keys after frame {known} are not known, because the connection broke"
             )));
         }
         if event.missed > 0 {
             let missed = event.missed;
-            return Ok(Next::Over(format!(
+            return Ok(Break(format!(
                 "the keys after frame {known} are not known, because this computer was too slow: {missed} of the \
                  emulator's events were lost"
             )));
@@ -261,12 +257,12 @@ impl RecordTask {
             return self.discontinued(discontinuity, event.ticks);
         }
         if event.frame != self.first.wrapping_add(event.ticks as u32) {
-            return Ok(Next::Over(displaced(known)));
+            return Ok(Break(displaced(known)));
         }
         // Ignore an event about frames that `catch_up` has already recorded. This happens only if the event arrives
         // after the outcome of a later batch.
         let Some(passed) = event.ticks.checked_sub(known).filter(|passed| *passed > 0) else {
-            return Ok(Next::On);
+            return Ok(Continue(()));
         };
         // An event comes in the first frame with other keys. So the frames before it had the old keys.
         self.writer.keys(self.keys, passed - 1)?;
@@ -280,14 +276,14 @@ impl RecordTask {
                 self.write_memory_hash(hash)?;
             }
         }
-        Ok(Next::On)
+        Ok(Continue(()))
     }
 
     /// Records the frames up to a discontinuity after `ticks` frames, and ends the recording there. The reset at the
     /// start of a recording from power-on is ignored.
     fn discontinued(&mut self, discontinuity: Discontinuity, ticks: u64) -> io::Result<Next> {
         if std::mem::take(&mut self.own_reset) && (discontinuity, ticks) == (Discontinuity::Reset, 0) {
-            return Ok(Next::On);
+            return Ok(Continue(()));
         }
         let passed = ticks.saturating_sub(self.writer.frames());
         // No keys have changed in these frames, because there was no event. There is an event at least every
@@ -300,17 +296,17 @@ impl RecordTask {
             Discontinuity::State => "a state was loaded",
             Discontinuity::Game => "another game was loaded",
         };
-        Ok(Next::Over(format!("{what} after frame {}", self.writer.frames())))
+        Ok(Break(format!("{what} after frame {}", self.writer.frames())))
     }
 
     /// Records all events that have already arrived.
     fn take_all(&mut self) -> io::Result<Next> {
         while let Some(event) = self.take_reported() {
-            if let over @ Next::Over(_) = self.take(&event)? {
+            if let over @ Break(_) = self.take(&event)? {
                 return Ok(over);
             }
         }
-        Ok(Next::On)
+        Ok(Continue(()))
     }
 
     /// Writes the hash of the work RAM after the last recorded frame, unless there already is one.
@@ -329,9 +325,9 @@ impl RecordTask {
             let later = event.frame.wrapping_sub(self.first) > outcome.frame.wrapping_sub(self.first);
             if later && event.discontinuity.is_none() {
                 // The event is about a later frame than the outcome. So no keys changed up to the outcome's frame.
-                self.catch_up(outcome)?;
+                let _ = self.catch_up(outcome)?;
             }
-            if let over @ Next::Over(_) = self.take(&event)? {
+            if let over @ Break(_) = self.take(&event)? {
                 return Ok(over);
             }
         }
@@ -343,17 +339,17 @@ impl RecordTask {
     fn catch_up(&mut self, outcome: &Outcome) -> io::Result<Next> {
         let known = self.writer.frames();
         let Some(passed) = u64::from(outcome.frame.wrapping_sub(self.first)).checked_sub(known) else {
-            return Ok(Next::On);
+            return Ok(Continue(()));
         };
         // There is an event at least every `max_quiet` frames, so in this case the frame counter was changed.
         if passed > u64::from(self.max_quiet) {
-            return Ok(Next::Over(displaced(known)));
+            return Ok(Break(displaced(known)));
         }
         self.writer.keys(self.keys, passed)?;
         if let Ok(hash) = memory::hash(&outcome.results) {
             self.write_memory_hash(hash)?;
         }
-        Ok(Next::On)
+        Ok(Continue(()))
     }
 
     /// The next event, if one has already arrived.
@@ -369,8 +365,8 @@ impl RecordTask {
         let stopped = "stopped".to_owned();
         match self.submit(memory::read(self.console)).await {
             Ok(outcome) => Ok(match self.record_memory(&outcome)? {
-                Next::On => stopped,
-                Next::Over(reason) => reason,
+                Continue(()) => stopped,
+                Break(reason) => reason,
             }),
             Err(error) => Ok(format!("stopped; the last frames may be missing: {error}")),
         }

@@ -112,8 +112,7 @@ fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
     assert_eq!(body(&server.get("/v1/snapshots/Before-Boss"), 200), made);
     let picture = server.get(made["picture"].as_str().unwrap());
     assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/png")));
-    let info = png::Decoder::new(std::io::Cursor::new(&picture.body)).read_info().unwrap();
-    assert_eq!((info.info().width, info.info().height), (240, 160));
+    assert_eq!(framewire_media::png::size(&picture.body).unwrap(), (240, 160));
 
     write(&server, 1, 43);
     let loaded = sent(&server, "POST", "/v1/snapshots/before-boss/load", &json!({}), 200);
