@@ -68,6 +68,10 @@ async def check_play(client):
     mark = text(first)["picture"]
     again = await client.call_tool("act", {"keys": "Select", "picture": {"unless": mark, "crop": [0, 0, 8, 8]}})
     assert text(again)["picture"] != mark
+    frame = (await call(client, "observe"))["frame"]
+    outside = {"crop": [0, 0, 8, 999]}
+    assert "pixels" in await refused(client, "act", keys=".:9", picture=outside)
+    assert (await call(client, "observe"))["frame"] == frame, "no frame is played before the error"
     changes = (await call(client, "watch", values=[COUNTER], frames=3))["changes"]
     counts = [change["changed"][COUNTER] for change in changes]
     assert [new - old for old, new in counts] == [1, 1, 1] and changes[2]["frame"] - changes[0]["frame"] == 2, changes

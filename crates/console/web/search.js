@@ -57,8 +57,16 @@ export function searcher(app, use) {
   const list = el("ul", { class: "found", "aria-label": "Candidates" });
   const needsValue = () => TESTS.some(([name, , needs]) => name === is.value && needs);
 
+  /**
+   * Whether an answer that comes now belongs to something else: another emulator was selected, or the search ended.
+   * @param {string | undefined} emulator the emulator that was selected when the page asked
+   * @param {Search | undefined} before the search at that time
+   */
+  const isLate = (emulator, before) => emulator !== app.api.emulator.value || search !== before;
+
   /** @param {Search | undefined} now */
   const show = async (now) => {
+    const emulator = app.api.emulator.value;
     search = now;
     steps.hidden = now === undefined;
     start.hidden = now !== undefined;
@@ -75,6 +83,7 @@ export function searcher(app, use) {
     }
     /** @type {{ candidates: Candidate[] }} */
     const { candidates } = await app.api.read(`/v1/search/${now.id}`, { limit: MOST });
+    if (isLate(emulator, now)) return;
     fill(
       list,
       ...candidates.map((candidate) =>
@@ -83,7 +92,13 @@ export function searcher(app, use) {
     );
   };
   /** @param {Parameters<App["api"]["act"]>[0]} action */
-  const step = (action) => attempt(async () => show(/** @type {Search} */ (await app.api.act(action))));
+  const step = (action) =>
+    attempt(async () => {
+      const [emulator, before] = [app.api.emulator.value, search];
+      /** @type {Search} */
+      const now = await app.api.act(action);
+      if (!isLate(emulator, before)) await show(now);
+    });
 
   const start = lineForm(
     () => step(actions.startSearch(type.value)),

@@ -106,6 +106,7 @@ impl Gate {
             return Ok(Admission::Preflight(origin));
         }
         let rights = match &self.tokens {
+            None if peer.is_local() && head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
             None if peer.is_local() => Rights::Full,
             None => {
                 return Err(unauthorized(

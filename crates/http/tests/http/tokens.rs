@@ -115,6 +115,13 @@ fn logins_with_other_content_types_large_forms_or_foreign_origins_are_refused() 
 }
 
 #[test]
+fn a_login_at_a_server_without_tokens_says_that_it_needs_none() {
+    let reply = Server::start().request_with("POST", "/v1/login", FORM, b"token=x");
+    assert_eq!((reply.status, reply.header("set-cookie")), (404, None));
+    assert!(reply.text().contains("this server needs no token"), "{}", reply.text());
+}
+
+#[test]
 fn paths_of_files_are_relative_to_the_folder_for_files() {
     let folder = tempfile::tempdir().unwrap();
     let files = Files::within(folder.path()).unwrap();

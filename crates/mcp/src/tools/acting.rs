@@ -95,6 +95,10 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
     }
     if let Some(picture) = &picture {
         picture.check()?;
+        // Whether `crop` is inside the picture depends on the game. Without this, the frames are played before the error.
+        if picture.crop.is_some() {
+            picture.picture(&play::look(&session, &[], true).await?.2)?;
+        }
     }
     if let Some(note) = &note {
         notes::check(&session, note)?;
