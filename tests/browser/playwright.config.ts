@@ -23,6 +23,7 @@ export default defineConfig({
     colorScheme: "light",
     locale: "en-GB",
     timezoneId: "UTC",
+    permissions: ["clipboard-read", "clipboard-write"],
     launchOptions: {
       executablePath,
       // The sandbox does not work for root, the usual user in containers.

@@ -5,6 +5,12 @@
  * @import { Key } from "./keys.js"
  */
 
+/**
+ * Path of an entry of a list, such as a snapshot, or of a part of the entry.
+ * @type {(list: string, name: string, part?: string) => string}
+ */
+const pathIn = (list, name, part = "") => `${list}/${encodeURIComponent(name)}${part}`;
+
 /** @returns {Action} */
 export const pause = () => ({ title: "Pause", method: "POST", path: "/v1/pause" });
 
@@ -114,7 +120,7 @@ export const FREEZE = "/v1/freeze";
 export const freeze = (address, value, type) => ({
   title: `Freeze ${address} at ${value}`,
   method: "PUT",
-  path: `${FREEZE}/${encodeURIComponent(address)}`,
+  path: pathIn(FREEZE, address),
   json: { value, type },
 });
 
@@ -122,7 +128,7 @@ export const freeze = (address, value, type) => ({
 export const unfreeze = (address) => ({
   title: `Unfreeze ${address}`,
   method: "DELETE",
-  path: `${FREEZE}/${encodeURIComponent(address)}`,
+  path: pathIn(FREEZE, address),
 });
 
 /** @type {(type: string) => Action} */
@@ -162,16 +168,10 @@ export const endSearch = (id) => ({
 export const SNAPSHOTS = "/v1/snapshots";
 
 /**
- * @param {string} name
- * @returns {string}
- */
-const snapshotPath = (name, rest = "") => `${SNAPSHOTS}/${encodeURIComponent(name)}${rest}`;
-
-/**
  * Path of a snapshot's picture.
  * @type {(name: string) => string}
  */
-export const snapshotPicture = (name) => snapshotPath(name, "/picture");
+export const snapshotPicture = (name) => pathIn(SNAPSHOTS, name, "/picture");
 
 /**
  * Saves a snapshot. If the name is empty, the server makes a name from the time.
@@ -227,14 +227,14 @@ export const uploadRom = (name, file, replace) => ({
 export const loadSnapshot = (name) => ({
   title: `Load snapshot ${name}`,
   method: "POST",
-  path: snapshotPath(name, "/load"),
+  path: pathIn(SNAPSHOTS, name, "/load"),
 });
 
 /** @type {(name: string, newName: string) => Action} */
 export const renameSnapshot = (name, newName) => ({
   title: `Rename snapshot ${name}`,
   method: "PATCH",
-  path: snapshotPath(name),
+  path: pathIn(SNAPSHOTS, name),
   json: { name: newName },
 });
 
@@ -242,7 +242,7 @@ export const renameSnapshot = (name, newName) => ({
 export const deleteSnapshot = (name) => ({
   title: `Delete snapshot ${name}`,
   method: "DELETE",
-  path: snapshotPath(name),
+  path: pathIn(SNAPSHOTS, name),
 });
 
 /** Path of the recordings. */
@@ -252,7 +252,7 @@ export const RECORDINGS = "/v1/recordings";
 export const uploadRecording = (name, file) => ({
   title: `Add recording ${name}`,
   method: "PUT",
-  path: `${RECORDINGS}/${encodeURIComponent(name)}/file`,
+  path: pathIn(RECORDINGS, name, "/file"),
   file,
 });
 
@@ -260,12 +260,6 @@ export const uploadRecording = (name, file) => ({
 export const RECORDING = "/v1/recording";
 /** Path of the current replay. */
 export const REPLAY = "/v1/replay";
-
-/**
- * @param {string} name
- * @returns {string}
- */
-const recordingPath = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
 
 /**
  * Starts a recording. With `replace`, it replaces an older recording with this name.
@@ -288,7 +282,7 @@ export const stopRecording = () => ({ title: "Stop recording", method: "DELETE",
 export const replay = (name, speed) => ({
   title: `Replay ${name}`,
   method: "POST",
-  path: recordingPath(name, "/replay"),
+  path: pathIn(RECORDINGS, name, "/replay"),
   json: { ...(speed === undefined ? {} : { speed }), wait: false },
 });
 
@@ -299,7 +293,7 @@ export const cancelReplay = () => ({ title: "Cancel the replay", method: "DELETE
 export const downloadRecording = (name) => ({
   title: `Download ${name}`,
   method: "GET",
-  path: recordingPath(name, "/file"),
+  path: pathIn(RECORDINGS, name, "/file"),
   output: `${name}.fwr`,
 });
 
@@ -307,5 +301,5 @@ export const downloadRecording = (name) => ({
 export const deleteRecording = (name) => ({
   title: `Delete recording ${name}`,
   method: "DELETE",
-  path: recordingPath(name),
+  path: pathIn(RECORDINGS, name),
 });

@@ -2,7 +2,7 @@
 
 import { attempt } from "./app.js";
 import { ENDINGS, isLanguage, LANGUAGES, language } from "./code.js";
-import { button, empty, field, setOptions } from "./controls.js";
+import { about, button, empty, field, setOptions } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { target } from "./curl.js";
 import { saveFile } from "./transport.js";
@@ -30,11 +30,7 @@ export function activity(app) {
   const panel = el(
     "div",
     {},
-    el(
-      "p",
-      { class: "about" },
-      "The requests that this page sent for you. Copy one as a command for a terminal or a script.",
-    ),
+    about("The requests that this page sent for you. Copy one as a command for a terminal or a script."),
     el(
       "div",
       { class: "line" },

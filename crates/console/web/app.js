@@ -39,6 +39,21 @@ export async function attempt(work) {
 }
 
 /**
+ * Reads something about the selected emulator. Asks over the WebSocket if it is open, because the server logs HTTP
+ * requests, but not calls over a WebSocket.
+ * @template T
+ * @param {App} app
+ * @param {string} method
+ * @param {string} path
+ * @param {Record<string, number>} [params]
+ * @returns {Promise<T>}
+ */
+export function readQuietly({ api, rpc }, method, path, params = {}) {
+  if (!rpc.socket.connected.value) return api.read(path, params);
+  return rpc.call(method, { ...params, emulator: api.emulator.value });
+}
+
+/**
  * The message of an error, with a capital letter at the beginning. An error that is not an `ApiError` also goes to the
  * browser's console.
  * @param {unknown} error

@@ -6,6 +6,7 @@ import { Store } from "./store.js";
 
 /**
  * @import { Api } from "./api.js"
+ * @import { EmulatorClient } from "./emulation.js"
  * @import { Key } from "./keys.js"
  */
 
@@ -15,20 +16,12 @@ import { Store } from "./store.js";
  */
 const SHORT_PRESS_MS = 100;
 
-/**
- * Sends key changes to the emulator.
- * @typedef {object} KeySink
- * @property {(mask: number) => void} press
- * @property {(mask: number) => void} release
- * @property {(mask: number) => void} releaseSoon Releases the keys after one frame, in which the game can read them.
- */
-
 export class Controller {
   /** @readonly Mask of the keys that at least one source holds. */
   held = new Store(0);
   /** @type {Map<string, number>} */
   #sources = new Map();
-  #sink;
+  #emulation;
   #api;
   /** Mask of the keys that the emulator holds, as far as this page knows. */
   #sent = 0;
@@ -39,11 +32,11 @@ export class Controller {
   #since = [];
 
   /**
-   * @param {KeySink} sink
+   * @param {EmulatorClient} emulation
    * @param {Api} api
    */
-  constructor(sink, api) {
-    this.#sink = sink;
+  constructor(emulation, api) {
+    this.#emulation = emulation;
     this.#api = api;
     const release = () => this.releaseAll();
     addEventListener("blur", release);
@@ -84,7 +77,7 @@ export class Controller {
   repeat() {
     const sent = this.#sent;
     this.#sent = 0;
-    if (sent & ~this.held.value) this.#sink.release(sent & ~this.held.value);
+    if (sent & ~this.held.value) this.#emulation.release(sent & ~this.held.value);
     this.#send();
   }
 
@@ -93,7 +86,7 @@ export class Controller {
     const held = this.#api.copying.value ? 0 : this.held.value;
     const pressed = held & ~this.#sent;
     if (pressed !== 0) {
-      this.#sink.press(pressed);
+      this.#emulation.press(pressed);
       forBits(pressed, (bit) => {
         this.#since[bit] = now;
       });
@@ -103,8 +96,8 @@ export class Controller {
     forBits(released, (bit) => {
       if (now - (this.#since[bit] ?? 0) < SHORT_PRESS_MS) short |= 1 << bit;
     });
-    if (short !== 0) this.#sink.releaseSoon(short);
-    if ((released & ~short) !== 0) this.#sink.release(released & ~short);
+    if (short !== 0) this.#emulation.releaseSoon(short);
+    if ((released & ~short) !== 0) this.#emulation.release(released & ~short);
     this.#sent = held;
   }
 

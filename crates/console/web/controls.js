@@ -4,7 +4,7 @@ import { el, freshId } from "./dom.js";
 import { icon } from "./icons.js";
 
 /**
- * @import { Child } from "./dom.js"
+ * @import { Child, Props } from "./dom.js"
  * @import { IconName } from "./icons.js"
  */
 
@@ -77,6 +77,15 @@ export function field(label, input, hidden = false) {
 }
 
 /**
+ * A field for text that is not prose, such as an address. The browser neither checks its spelling nor completes it.
+ * @param {Props} props
+ * @returns {HTMLInputElement}
+ */
+export function codeInput(props) {
+  return el("input", { type: "text", spellcheck: "false", autocomplete: "off", ...props });
+}
+
+/**
  * Sets the options of a select element and keeps the selection. Does nothing if the options are the same as before.
  * @param {HTMLSelectElement} select
  * @param {readonly { value: string; label: string }[]} options
@@ -115,6 +124,15 @@ export function playAfterClicks(root, picture) {
     const byPointer = event.detail > 0 && event.target instanceof Element && event.target.closest("button");
     if (byPointer && !document.querySelector("dialog[open]")) picture.focus({ preventScroll: true });
   });
+}
+
+/**
+ * A text that explains a panel or a part of it.
+ * @param {...Child} text
+ * @returns {HTMLElement}
+ */
+export function about(...text) {
+  return el("p", { class: "about" }, ...text);
 }
 
 /**

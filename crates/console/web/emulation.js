@@ -4,7 +4,6 @@ import { ApiError } from "./api.js";
 
 /**
  * @import { Api } from "./api.js"
- * @import { KeySink } from "./controller.js"
  * @import { Rpc } from "./rpc.js"
  */
 
@@ -23,7 +22,6 @@ import { ApiError } from "./api.js";
  * @property {{ value?: unknown; error?: { detail: string } }[]} results
  */
 
-/** @implements {KeySink} */
 export class EmulatorClient {
   #rpc;
   #api;
@@ -47,7 +45,10 @@ export class EmulatorClient {
     this.#fireAndForget({ op: "clear_keys", keys: mask });
   }
 
-  /** @param {number} mask */
+  /**
+   * Releases keys after one frame, in which the game can read them.
+   * @param {number} mask
+   */
   releaseSoon(mask) {
     this.#fireAndForget({ op: "hold_keys", keys: mask, frames: 1 });
   }

@@ -1,7 +1,7 @@
 /** Finds text or bytes in the console's work RAM. Users can open each place in the memory panel, or watch it. */
 
 import { attempt } from "./app.js";
-import { field, lineForm } from "./controls.js";
+import { codeInput, field, lineForm } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { placeRow } from "./places.js";
 
@@ -19,12 +19,7 @@ const MOST = 20;
  * @returns {HTMLElement}
  */
 export function finder(app, use) {
-  const input = el("input", {
-    type: "text",
-    placeholder: "text to find",
-    autocomplete: "off",
-    spellcheck: "false",
-  });
+  const input = codeInput({ placeholder: "text to find" });
   const kind = el(
     "select",
     {},

@@ -1,7 +1,7 @@
 /** The list of frozen values, each with a button that unfreezes it. */
 
 import * as actions from "./actions.js";
-import { attempt } from "./app.js";
+import { attempt, readQuietly } from "./app.js";
 import { button } from "./controls.js";
 import { el, fill } from "./dom.js";
 
@@ -57,23 +57,13 @@ export class FrozenList {
     this.#asked = performance.now();
     const emulator = this.#app.api.emulator.value;
     /** @type {{ frozen: FrozenValue[] }} */
-    const { frozen } = await this.#ask();
+    const { frozen } = await readQuietly(this.#app, "frozenMemory", actions.FREEZE);
     if (emulator !== this.#app.api.emulator.value) return;
     const text = JSON.stringify(frozen);
     if (text === this.#shown) return;
     this.#shown = text;
     this.element.hidden = frozen.length === 0;
     fill(this.element, ...frozen.map((one) => this.#row(one)));
-  }
-
-  /**
-   * Asks over the WebSocket if it is open, because the server logs HTTP requests, but not calls over a WebSocket.
-   * @returns {Promise<{ frozen: FrozenValue[] }>}
-   */
-  #ask() {
-    const { api, rpc } = this.#app;
-    if (!rpc.socket.connected.value) return api.read(actions.FREEZE);
-    return rpc.call("frozenMemory", { emulator: api.emulator.value });
   }
 
   /**

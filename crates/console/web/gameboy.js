@@ -4,7 +4,7 @@
  */
 
 import { hex } from "./hexgrid.js";
-import { blank, coloursOf, drawTile, flipText, isOn, TILE } from "./tiles.js";
+import { blank, coloursOf, drawMap, drawTile, flipText, isOn, TILE } from "./tiles.js";
 
 /** @import { Graphics, Layer, Palette, Place, Sprite, Tile, TileSet } from "./tiles.js" */
 
@@ -243,15 +243,7 @@ function mapLayer({ colour, vram, io, background }, label, second) {
       ["Map", hex(0x8000 + map, 4)],
       ["Tiles", signed ? "8800 to 97ff" : "8000 to 8fff"],
     ],
-    draw: () => {
-      const picture = blank(256, 256);
-      for (let row = 0; row < 32; row += 1) {
-        for (let column = 0; column < 32; column += 1) {
-          drawTile(picture, column * TILE, row * TILE, vram, tileAt(column, row));
-        }
-      }
-      return picture;
-    },
+    draw: () => drawMap(vram, 32, 32, tileAt),
     cell: (column, row) => {
       const tile = tileAt(column, row);
       return {

@@ -1,14 +1,14 @@
 /** Reads the video memory of the Game Boy Advance. */
 
 import { hex } from "./hexgrid.js";
-import { blank, colourOf, coloursOf, drawTile, flipText, halfword, isOn, TILE } from "./tiles.js";
+import { blank, colourOf, coloursOf, drawMap, drawTile, flipText, halfword, isOn, TILE } from "./tiles.js";
 
 /** @import { Facts, Graphics, Layer, Palette, Picture, Place, Sprite, Tile, TileSet } from "./tiles.js" */
 
 const PALETTE = 0x0500_0000;
 const VRAM = 0x0600_0000;
 const OAM = 0x0700_0000;
-/** The offset of the sprites' tiles in video memory. */
+/** The offset of the sprites' tiles in video memory. In backgrounds, the console draws only tiles that are before it. */
 const SPRITE_TILES = 0x1_0000;
 const VRAM_END = 0x1_8000;
 const SCREEN = { width: 240, height: 160 };
@@ -289,7 +289,7 @@ function textLayer(memory, number, on) {
       ["Tiles", `${hex(VRAM + tiles, 8)}, ${bits === 8 ? 256 : 16} colours`],
     ],
     view: { x: x % (columns * TILE), y: y % (rows * TILE), ...SCREEN },
-    draw: () => drawMap(vram, columns, rows, tileAt),
+    draw: () => drawMap(vram.subarray(0, SPRITE_TILES), columns, rows, tileAt),
     cell: (column, row) => {
       const tile = tileAt(column, row);
       return {
@@ -329,7 +329,7 @@ function affineLayer({ io, vram, background256: [palette] }, number, on) {
       ["Map", hex(VRAM + map, 8)],
       ["Tiles", `${hex(VRAM + tiles, 8)}, 256 colours`],
     ],
-    draw: () => drawMap(vram, columns, columns, tileAt),
+    draw: () => drawMap(vram.subarray(0, SPRITE_TILES), columns, columns, tileAt),
     cell: (column, row) => {
       const tile = tileAt(column, row);
       return {
@@ -338,25 +338,6 @@ function affineLayer({ io, vram, background256: [palette] }, number, on) {
       };
     },
   };
-}
-
-/**
- * @param {Uint8Array} vram
- * @param {number} columns
- * @param {number} rows
- * @param {(column: number, row: number) => Tile} tileAt
- * @returns {Picture}
- */
-function drawMap(vram, columns, rows, tileAt) {
-  const picture = blank(columns * TILE, rows * TILE);
-  for (let row = 0; row < rows; row += 1) {
-    for (let column = 0; column < columns; column += 1) {
-      const tile = tileAt(column, row);
-      // In backgrounds, the console does not draw tiles from the part of video memory that holds the tiles of sprites.
-      if (tile.offset < SPRITE_TILES) drawTile(picture, column * TILE, row * TILE, vram, tile);
-    }
-  }
-  return picture;
 }
 
 /**

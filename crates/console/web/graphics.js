@@ -5,7 +5,7 @@ import { el, fill, setText } from "./dom.js";
 import { gameBoyGraphics } from "./gameboy.js";
 import { GBA_MEMORY, gbaGraphics } from "./gba.js";
 import { LayersView, PalettesView, SpritesView, TilesView } from "./graphicsviews.js";
-import { setting } from "./settings.js";
+import { oneOf, setting } from "./settings.js";
 import { isGameBoy } from "./status.js";
 import { paint } from "./cells.js";
 import { saveFile } from "./transport.js";
@@ -57,12 +57,7 @@ export class GraphicsPanel {
       new LayersView(changed),
     ];
     const labels = this.#views.map(({ label }) => label);
-    /**
-     * @param {unknown} value
-     * @returns {value is string}
-     */
-    const isLabel = (value) => labels.some((label) => label === value);
-    this.#open = setting("graphics", labels[0] ?? "", isLabel);
+    this.#open = setting("graphics", labels[0] ?? "", oneOf(labels));
     const choices = labels.map((label) => button({ label }, () => this.#open.set(label)));
     this.element = el(
       "div",

@@ -1,6 +1,6 @@
 /** Shows the value at the selected address as a number of each type, and lets users write, freeze and watch it. */
 
-import { button, field, lineForm } from "./controls.js";
+import { button, codeInput, field, lineForm } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { hex } from "./hexgrid.js";
 
@@ -38,13 +38,7 @@ export function inspector(memory) {
     list.append(el("div", {}, el("dt", {}, type), value));
   }
   const type = el("select", {}, ...TYPES.map((name) => el("option", { value: name }, name)));
-  const input = el("input", {
-    type: "text",
-    class: "value",
-    placeholder: "new value",
-    autocomplete: "off",
-    spellcheck: "false",
-  });
+  const input = codeInput({ class: "value", placeholder: "new value" });
   const form = lineForm(
     () => {
       const value = newValue();

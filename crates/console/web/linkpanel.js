@@ -1,5 +1,6 @@
 /** The panel with the latency and the quality of the connection to the emulator. */
 
+import { about } from "./controls.js";
 import { el, setText } from "./dom.js";
 import { LATENCY_SPAN_MS, milliseconds } from "./link.js";
 import { plot } from "./plot.js";
@@ -79,11 +80,7 @@ export function linkPanel(app, latency, rate, losses) {
   return el(
     "div",
     {},
-    el(
-      "p",
-      { class: "about" },
-      "Round trip from this page through the server to the emulator in the last minute.",
-    ),
+    about("Round trip from this page through the server to the emulator in the last minute."),
     curve.element,
     list,
   );

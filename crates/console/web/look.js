@@ -1,22 +1,14 @@
 /** The user's settings for the filter of the picture and for the volume. */
 
-import { setting } from "./settings.js";
+import { oneOf, setting } from "./settings.js";
 
 /** @type {readonly string[]} */
 export const FILTERS = ["sharp", "smooth", "LCD", "GBA colours"];
 /** In percent. @type {readonly number[]} */
 export const VOLUMES = [100, 75, 50, 25, 10];
 
-export const filter = setting("filter", "sharp", isFilter);
+export const filter = setting("filter", "sharp", oneOf(FILTERS));
 export const volume = setting("volume", 100, isVolume);
-
-/**
- * @param {unknown} value
- * @returns {value is string}
- */
-function isFilter(value) {
-  return FILTERS.some((name) => name === value);
-}
 
 /**
  * @param {unknown} value

@@ -1,6 +1,6 @@
 /** The panel for the mappings of the keyboard and of gamepads. */
 
-import { button } from "./controls.js";
+import { about, button } from "./controls.js";
 import { el, fill, freshId, setText } from "./dom.js";
 import { DEFAULT_BUTTONS, gamepads, nextPart, padMapping, partNames } from "./gamepad.js";
 import { DEFAULT_MAPPING, keyboardPlays, mapping, nameOf, remapped } from "./keyboard.js";
@@ -32,7 +32,7 @@ const GAMEPAD = { mapping: padMapping, nameOf: partNames, prompt: "press a butto
 export function mappingPanel() {
   const plays = el("input", { type: "checkbox", id: freshId("field"), checked: keyboardPlays.value });
   plays.addEventListener("change", () => keyboardPlays.set(plays.checked));
-  const pads = el("p", { class: "about" });
+  const pads = about();
   const ofPads = el(
     "div",
     {},
@@ -52,11 +52,7 @@ export function mappingPanel() {
     "div",
     { class: "part" },
     el("div", { class: "check" }, plays, el("label", { for: plays.id }, "Use the keyboard to play")),
-    el(
-      "p",
-      { class: "about" },
-      "Select a key of the game, then press the keyboard key for it. Escape cancels.",
-    ),
+    about("Select a key of the game, then press the keyboard key for it. Escape cancels."),
     rows("Keyboard keys", KEYBOARD),
     button({ label: "Reset to mGBA's keys", icon: "reset" }, () => mapping.set(DEFAULT_MAPPING)),
     el("h2", {}, "Gamepad"),

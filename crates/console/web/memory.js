@@ -4,7 +4,7 @@ import * as actions from "./actions.js";
 import { copyText } from "./api.js";
 import { attempt } from "./app.js";
 import { bankedName, parseBanked } from "./banks.js";
-import { button, field, lineForm, setOptions } from "./controls.js";
+import { button, codeInput, field, lineForm, setOptions } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { finder } from "./find.js";
 import { FrozenList } from "./frozen.js";
@@ -43,13 +43,7 @@ export class MemoryPanel {
   /** @type {HexGrid} */
   #grid;
   #domain = el("select", {});
-  #address = el("input", {
-    type: "text",
-    class: "address",
-    placeholder: "address or symbol",
-    spellcheck: "false",
-    autocomplete: "off",
-  });
+  #address = codeInput({ class: "address", placeholder: "address or symbol" });
   #unit = el(
     "select",
     { class: "columns" },

@@ -3,7 +3,7 @@
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
-import { button, disable, empty, field, lineForm } from "./controls.js";
+import { about, button, disable, empty, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
@@ -96,9 +96,7 @@ export class RecordingsPanel {
       "div",
       {},
       form,
-      el(
-        "p",
-        { class: "about" },
+      about(
         "A recording holds every key press with its frame, from all clients, and checksums to verify a replay.",
       ),
       this.#activeLine,

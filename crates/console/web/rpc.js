@@ -76,14 +76,12 @@ export class Rpc {
   }
 
   /**
-   * Calls `opener` now if connected, and on each new connection. Returns a function that unregisters it.
+   * Calls `opener` now if connected, and on each new connection.
    * @param {() => unknown} opener
-   * @returns {() => void}
    */
   onOpen(opener) {
     this.#openers.add(opener);
     if (this.socket.connected.value) opener();
-    return () => this.#openers.delete(opener);
   }
 
   /** @param {string | ArrayBuffer} data */

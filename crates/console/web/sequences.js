@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { button, field, lineForm } from "./controls.js";
+import { about, button, field, lineForm } from "./controls.js";
 import { el, setText } from "./dom.js";
 import { setting } from "./settings.js";
 import { toast } from "./toast.js";
@@ -49,9 +49,7 @@ export function sequencesPanel(app) {
     "div",
     { class: "part" },
     form,
-    el(
-      "p",
-      { class: "about" },
+    about(
       "Each step names keys and a number of frames: ",
       el("code", {}, "A:2"),
       " holds A for two frames, ",

@@ -26,6 +26,15 @@ export function setting(name, defaultValue, valid) {
 }
 
 /**
+ * A check for `setting`: whether a value is one of these.
+ * @template T
+ * @param {readonly T[]} all
+ */
+export function oneOf(all) {
+  return /** @type {(value: unknown) => value is T} */ ((value) => all.includes(/** @type {T} */ (value)));
+}
+
+/**
  * @template T
  * @param {string} name
  * @param {T} defaultValue

@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { button, disable, field } from "./controls.js";
+import { about, button, disable, field } from "./controls.js";
 import { el, setText } from "./dom.js";
 import { gif, RATE } from "./gif.js";
 import { saveFile } from "./transport.js";
@@ -67,9 +67,7 @@ export function sharePanel(app, clip) {
       "div",
       { class: "part" },
       el("h2", {}, "Clip"),
-      el(
-        "p",
-        { class: "about" },
+      about(
         "The last seconds that this page has shown, without sound, at the console's own speed. Saving a WebM file takes as long as the clip.",
       ),
       el(

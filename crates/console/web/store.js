@@ -25,13 +25,11 @@ export class Store {
   }
 
   /**
-   * Calls `listener` now and with each new value. Returns a function that unregisters it.
+   * Calls `listener` now and with each new value.
    * @param {(value: T) => void} listener
-   * @returns {() => void}
    */
   follow(listener) {
     listener(this.#value);
     this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import { el } from "./dom.js";
-import { setting } from "./settings.js";
+import { oneOf, setting } from "./settings.js";
 
 /**
  * @import { Panel } from "./lazy.js"
@@ -32,11 +32,7 @@ const TWO_PANELS = matchMedia("(width >= 140rem)");
 export function tabs(label, all) {
   const list = el("div", { class: "tablist", role: "tablist", "aria-label": label });
   const root = el("div", { class: "tabs" }, list);
-  /**
-   * @param {unknown} value
-   * @returns {value is string}
-   */
-  const isTab = (value) => all.some(({ id }) => id === value);
+  const isTab = oneOf(all.map(({ id }) => id));
   const open = setting("tab", all[0]?.id ?? "", isTab);
   /** The tab that was open before. */
   const before = setting("tab-before", all[1]?.id ?? "", isTab);

@@ -2,7 +2,7 @@
 
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
-import { setting } from "./settings.js";
+import { oneOf, setting } from "./settings.js";
 
 /** @import { IconName } from "./icons.js" */
 
@@ -17,19 +17,11 @@ const LOOKS = {
 };
 
 /**
- * @param {unknown} value
- * @returns {value is Theme}
- */
-function isTheme(value) {
-  return THEMES.includes(/** @type {Theme} */ (value));
-}
-
-/**
  * A button that switches to the next theme.
  * @returns {HTMLButtonElement}
  */
 export function themeButton() {
-  const theme = setting("theme", "auto", isTheme);
+  const theme = setting("theme", "auto", oneOf(THEMES));
   const button = el("button", { type: "button", class: "quiet square" });
   button.addEventListener("click", () => {
     theme.set(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "auto");

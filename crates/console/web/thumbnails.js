@@ -21,11 +21,6 @@ export class Thumbnails {
     this.#app = app;
   }
 
-  /** Frees all pictures. They belong to the emulator that was selected before. */
-  forget() {
-    this.of([]);
-  }
-
   /**
    * Returns the pictures of these frames, and frees all others. A picture that is there already is not loaded again.
    * @param {readonly Moment[]} moments

@@ -188,6 +188,24 @@ export function drawTiles(vram, { first, count, bits }, colours, across) {
 }
 
 /**
+ * A picture of a map. Tiles outside of `vram` are transparent.
+ * @param {Uint8Array} vram
+ * @param {number} columns
+ * @param {number} rows
+ * @param {(column: number, row: number) => Tile} tileAt
+ * @returns {Picture}
+ */
+export function drawMap(vram, columns, rows, tileAt) {
+  const picture = blank(columns * TILE, rows * TILE);
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      drawTile(picture, column * TILE, row * TILE, vram, tileAt(column, row));
+    }
+  }
+  return picture;
+}
+
+/**
  * A picture of palettes. Each palette is a line, and each colour is a pixel.
  * @param {readonly Palette[]} palettes
  * @returns {Picture}

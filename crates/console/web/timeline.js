@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
-import { attempt } from "./app.js";
+import { attempt, readQuietly } from "./app.js";
 import { button, disable } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { keyboardPlays, mapping } from "./keyboard.js";
@@ -151,7 +151,7 @@ export class Timeline {
       this.#history = undefined;
       this.#refusals = 0;
       this.#shown = "";
-      this.#thumbnails.forget();
+      this.#thumbnails.of([]);
       this.element.hidden = true;
     });
     app.api.viewOnly.follow((only) => {
@@ -192,7 +192,7 @@ export class Timeline {
     try {
       const first = Math.max(0, emulator.frame - SPAN);
       /** @type {History} */
-      const history = await this.#ask(first);
+      const history = await readQuietly(this.#app, "history", "/v1/timeline", { first });
       this.#refusals = 0;
       // The answer to an earlier request may come after the answer to a later one.
       if (!this.#moving && asked === this.#asked) this.#show(history);
@@ -202,17 +202,6 @@ export class Timeline {
       // A lost connection (status 0) is not a refusal: the history should be visible soon after a reconnection.
       if (error instanceof ApiError && error.status > 0) this.#refusals += 1;
     }
-  }
-
-  /**
-   * Asks over the WebSocket if it is open, because the server logs HTTP requests, but not calls over a WebSocket.
-   * @param {number} first
-   * @returns {Promise<History>}
-   */
-  #ask(first) {
-    const { api, rpc } = this.#app;
-    if (!rpc.socket.connected.value) return api.read("/v1/timeline", { first });
-    return rpc.call("history", { first, emulator: api.emulator.value });
   }
 
   /** @param {History} history */

@@ -44,14 +44,14 @@ const IN_A_WINDOW =
 export function transport(app, stage, focus) {
   const { api, poller } = app;
   /** @param {Parameters<typeof api.act>[0]} action */
-  const act = (action) => () =>
+  const act = (action) =>
     attempt(async () => {
       await api.act(action);
       await poller.refresh();
     });
 
   const run = button({ icon: "pause", label: "Pause", kind: "primary" }, () =>
-    act(runsOnRequest(app.status.value.phase) ? actions.resume() : actions.pause())(),
+    act(runsOnRequest(app.status.value.phase) ? actions.resume() : actions.pause()),
   );
   const frames = el("input", {
     type: "number",
@@ -62,16 +62,16 @@ export function transport(app, stage, focus) {
     inputmode: "numeric",
   });
   const step = button({ icon: "step", label: "Step" }, () =>
-    act(actions.advance(clamp(frames.valueAsNumber)))(),
+    act(actions.advance(Math.min(3600, Math.max(1, Math.round(frames.valueAsNumber) || 1)))),
   );
   const lock = button(
     { icon: "lock", label: "Lockstep", compact: true, hint: "Lockstep: each frame waits for Step" },
-    () => act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS))(),
+    () => act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS)),
   );
   const speed = el("select", {});
   speed.addEventListener("change", async () => {
     const value = speed.value === UNLIMITED ? UNLIMITED : Number(speed.value);
-    await act(actions.speed(value))();
+    await act(actions.speed(value));
     // If the server refused the action, or it was only copied, the emulator still has its old speed.
     showSpeed(speed, app.status.value.emulator);
   });
@@ -79,14 +79,16 @@ export function transport(app, stage, focus) {
     attempt(async () => {
       const { confirm } = await import("./dialog.js");
       const detail = "Progress that the game has not saved is lost.";
-      if (await confirm(api, "Reset the console?", detail, "Reset")) await act(actions.reset())();
+      if (await confirm(api, "Reset the console?", detail, "Reset")) await act(actions.reset());
     }),
   );
   const sound = soundButton(new Sound(api));
   const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () =>
     download(app, actions.screenshot()),
   );
-  const full = button({ icon: "full", label: "Full screen", compact: true }, () => toggleFullScreen(stage));
+  const full = button({ icon: "full", label: "Full screen", compact: true }, () =>
+    document.fullscreenElement ? document.exitFullscreen() : stage.requestFullscreen(),
+  );
 
   const reason = el("p", { class: "reason" });
   const show = () => {
@@ -176,14 +178,6 @@ function showSpeed(select, emulator) {
 }
 
 /**
- * @param {number} frames
- * @returns {number}
- */
-function clamp(frames) {
-  return Math.min(3600, Math.max(1, Math.round(frames) || 1));
-}
-
-/**
  * @param {Sound} sound
  * @returns {HTMLButtonElement}
  */
@@ -214,9 +208,4 @@ export function saveFile(content, name) {
   const link = el("a", { href: URL.createObjectURL(content), download: name });
   link.click();
   URL.revokeObjectURL(link.href);
-}
-
-/** @param {HTMLElement} stage */
-function toggleFullScreen(stage) {
-  return document.fullscreenElement ? document.exitFullscreen() : stage.requestFullscreen();
 }

@@ -1,7 +1,7 @@
 /** The watches panel: expressions over memory with their current values and small plots. */
 
 import { textOf } from "./app.js";
-import { button, empty, field, lineForm } from "./controls.js";
+import { button, codeInput, empty, field, lineForm } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { plot } from "./plot.js";
 import { Redraw } from "./redraw.js";
@@ -33,12 +33,7 @@ export class WatchesPanel {
   /** @type {Map<string, Row>} */
   #rows = new Map();
   #list = el("ul", { class: "watches" });
-  #input = el("input", {
-    type: "text",
-    placeholder: "score, u16[0x02000038] > 100",
-    spellcheck: "false",
-    autocomplete: "off",
-  });
+  #input = codeInput({ placeholder: "score, u16[0x02000038] > 100" });
   #problem = el("p", { class: "problem", role: "alert" });
   /** The reason why nothing could be watched. Visible until values come. */
   #failure = "";

@@ -12,6 +12,9 @@ export interface Lamp {
   lit: readonly number[];
 }
 
+/** The names of the tools. The tool Emulators exists only if the server has several emulators. */
+export const TABS = "Memory Graphics Watches Snapshots Recordings Input Share Link Log".split(" ");
+
 export class Console {
   readonly page: Page;
   readonly server: Server;
@@ -19,6 +22,13 @@ export class Console {
   constructor(page: Page, server: Server) {
     this.page = page;
     this.server = server;
+  }
+
+  /** Opens the page of this server as `open` does. */
+  static async open(page: Page, server: Server, path?: string): Promise<Console> {
+    const opened = new Console(page, server);
+    await opened.open(path);
+    return opened;
   }
 
   get canvas(): Locator {
@@ -52,15 +62,22 @@ export class Console {
     return this.page.getByRole("button", { name, exact: typeof name === "string" });
   }
 
-  /** The colour of a pixel of the game. */
-  async pixel(x: number, y: number): Promise<number[]> {
-    return this.canvas.evaluate(
+  /** The colour of a pixel of the game, or of another canvas. */
+  async pixel(x: number, y: number, canvas = this.canvas): Promise<number[]> {
+    return canvas.evaluate(
       (canvas: HTMLCanvasElement, at) => {
         const data = canvas.getContext("2d")?.getImageData(at.x, at.y, 1, 1).data ?? [];
         return [...data].slice(0, 3);
       },
       { x, y },
     );
+  }
+
+  /** The middle of a key of the on-screen controller. */
+  async middle(key: string): Promise<[x: number, y: number]> {
+    const box = await this.page.locator(`.pad [data-key=${key}]`).boundingBox();
+    if (!box) throw new Error(`no key ${key}`);
+    return [box.x + box.width / 2, box.y + box.height / 2];
   }
 
   /** Waits until the page shows the current picture of the paused game. */
@@ -77,22 +94,31 @@ export class Console {
     await expect.poll(isShown, { message: "the page shows the current picture" }).toBe(true);
   }
 
+  /** Holds a key of the keyboard until only this lamp is lit, and releases it. */
+  async press(key = "x", lamp = "A"): Promise<void> {
+    await this.page.keyboard.down(key);
+    await this.expectLit(lamp);
+    await this.page.keyboard.up(key);
+    await this.expectLit();
+  }
+
   /** Waits until exactly these lamps are lit. */
   async expectLit(...keys: string[]): Promise<void> {
-    await expect
-      .poll(
-        async () => {
-          const lit: string[] = [];
-          for (const [key, lamp] of LAMPS) {
-            if ((await this.pixel(lamp.x, lamp.y)).every((part, index) => part === lamp.lit[index]))
-              lit.push(key);
-          }
-          return lit.sort();
-        },
-        { message: "lamps that are lit", intervals: [20] },
-      )
-      .toEqual(keys.sort());
+    const lit = async (): Promise<string[]> => {
+      const found: string[] = [];
+      for (const [key, { x, y, lit }] of LAMPS) {
+        if ((await this.pixel(x, y)).every((part, index) => part === lit[index])) found.push(key);
+      }
+      return found.sort();
+    };
+    await expect.poll(lit, { message: "lamps that are lit", intervals: [20] }).toEqual(keys.sort());
   }
+}
+
+/** Goes to an address or a symbol in the memory panel. */
+export async function goTo(panel: Locator, address: string): Promise<void> {
+  await panel.getByLabel("Address or symbol").fill(address);
+  await panel.getByLabel("Address or symbol").press("Enter");
 }
 
 /** Drops a file on the page, as a user does. */
@@ -106,6 +132,22 @@ export async function drop(page: Page, name: string, bytes: Uint8Array): Promise
     { name, bytes: [...bytes] },
   );
   await page.dispatchEvent("main", "drop", { dataTransfer: data });
+}
+
+/** Clicks a button, and returns the file that the browser saves. */
+export async function saved(page: Page, button: Locator): Promise<{ name: string; bytes: number[] }> {
+  const waiting = page.waitForEvent("download");
+  await button.click();
+  const file = await waiting;
+  return { name: file.suggestedFilename(), bytes: [...readFileSync(await file.path())] };
+}
+
+/** The width and the height of a picture in a file. */
+export async function sizeOf(page: Page, bytes: number[]): Promise<number[]> {
+  return page.evaluate(async (file) => {
+    const image = await createImageBitmap(new Blob([Uint8Array.from(file)]));
+    return [image.width, image.height];
+  }, bytes);
 }
 
 /** The lamps of the demo game, from its memory map. */

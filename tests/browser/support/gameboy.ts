@@ -1,13 +1,13 @@
 /** Makes a game for the Game Boy or the Game Boy Color. The game fills video memory once and does nothing else. */
 
-/** What the game writes to video memory and to registers. */
+/** What the game writes to video memory and to registers. Parts that are missing are 0. */
 export interface Scene {
   colour: boolean;
   /** Both banks; the Game Boy has only the first. */
-  vram: Uint8Array;
-  oam: Uint8Array;
+  vram?: Uint8Array;
+  oam?: Uint8Array;
   /** Sixteen palettes of four 15-bit colours, for the Game Boy Color. */
-  palettes: Uint8Array;
+  palettes?: Uint8Array;
   /** Registers, in the order in which they are written. */
   registers: readonly (readonly [register: number, value: number])[];
 }
@@ -27,9 +27,9 @@ export function gameBoyRom({ colour, vram, oam, palettes, registers }: Scene): U
   rom.set(Buffer.from("GRAPHICS"), 0x134);
   if (colour) rom[0x143] = 0x80;
   rom[0x14d] = -rom.subarray(0x134, 0x14d).reduce((sum, byte) => sum + byte + 1, 0) & 0xff;
-  rom.set(vram, VRAM);
-  rom.set(oam, OAM);
-  rom.set(palettes, PALETTES);
+  rom.set(vram ?? [], VRAM);
+  rom.set(oam ?? [], OAM);
+  rom.set(palettes ?? [], PALETTES);
   rom.set(program(colour, registers), CODE);
   return rom;
 }

@@ -3,7 +3,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { createServer as createHttp } from "node:http";
+import { type AddressInfo, createServer, type Server as NetServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,6 +15,15 @@ export const PROGRAM = resolve(process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/d
 
 /** How long the start may take, including the wait for an emulator. */
 const START_MS = 60_000;
+
+/** A part of the answer of `/v1/emulator`. */
+interface State {
+  frame: number;
+  run: string;
+  title: string;
+  speed: number | "unlimited";
+  lockstep: boolean;
+}
 
 export class Server {
   readonly url: string;
@@ -73,6 +83,11 @@ export class Server {
     return (await response.json()) as T;
   }
 
+  /** The state of the first emulator. */
+  async state(): Promise<State> {
+    return this.json("/v1/emulator");
+  }
+
   /** Runs operations in order and returns their values. */
   async batch(...ops: object[]): Promise<unknown[]> {
     const { results } = await this.json<{ results: { value: unknown }[] }>("/v1/batch", { ops });
@@ -106,6 +121,21 @@ export async function freePort(): Promise<number> {
     return port;
   }
   throw new Error("no port is free");
+}
+
+/** Lets a server listen on a free port, and returns the port. */
+export async function listen(server: NetServer): Promise<number> {
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  return (server.address() as AddressInfo).port;
+}
+
+/** Serves an empty page on its own port. */
+export async function foreignSite(): Promise<{ site: NetServer; port: number }> {
+  const site = createHttp((_, response) => {
+    response.setHeader("Content-Type", "text/html");
+    response.end("<!doctype html><title>Foreign</title><body></body>");
+  });
+  return { site, port: await listen(site) };
 }
 
 /** Waits for a match in the output of a program. Fails if the program ends or the time runs out. */

@@ -48,8 +48,7 @@ export const test = base.extend<Fixtures>({
   },
   console: async ({ page, server }, use) => {
     const troubles = troublesOf(page);
-    const opened = new Console(page, server);
-    await opened.open();
+    const opened = await Console.open(page, server);
     await use(opened);
     base.expect(troubles, "errors on the page").toEqual([]);
   },

@@ -1,29 +1,9 @@
 /** Accessibility: axe, keyboard only, small screens, touch, reduced motion. */
 
-import { readFileSync } from "node:fs";
-import type { Page } from "@playwright/test";
-import type { AxeResults } from "axe-core";
-import { Console } from "../support/console.ts";
+import { AXE, violations } from "../support/axe.ts";
+import { Console, TABS } from "../support/console.ts";
 import { demoCopies } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
-
-const TABS = ["Memory", "Graphics", "Watches", "Snapshots", "Recordings", "Input", "Share", "Link", "Log"];
-const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
-/** The violations that axe finds. */
-async function violations(page: Page): Promise<string[]> {
-  // Wait for the end of colour transitions. Otherwise, axe would check the colours in between.
-  await page.waitForFunction(() =>
-    document.getAnimations().every(({ playState }) => playState !== "running"),
-  );
-  const results = await page.evaluate(() => {
-    const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };
-    return axe.run();
-  });
-  return results.violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`,
-  );
-}
 
 for (const [size, viewport] of [
   ["a desktop", { width: 1440, height: 900 }],
@@ -35,10 +15,8 @@ for (const [size, viewport] of [
 
     test("axe finds no violation in any panel, in both themes", async ({ page, serve }) => {
       test.setTimeout(360_000);
-      // The tool Emulators exists only if the server has several emulators.
       const roms = demoCopies(test.info().outputPath(), ["one", "two"]);
-      const opened = new Console(page, await serve(roms));
-      await opened.open();
+      const opened = await Console.open(page, await serve(roms));
       await page.evaluate(AXE);
       for (const name of [...TABS, "Emulators"]) {
         const panel = await opened.tab(name);
@@ -92,10 +70,7 @@ test("Tab reaches everything in order, with a visible focus, and leaves the page
 
 test("the keyboard alone can play, pause, go to a tool and use it", async ({ page, console: opened }) => {
   await opened.screen.focus();
-  await page.keyboard.down("Enter");
-  await opened.expectLit("Start");
-  await page.keyboard.up("Enter");
-  await opened.expectLit();
+  await opened.press("Enter", "Start");
   // Enter on a focused button presses the button.
   await page.keyboard.press("Tab");
   await expect(opened.button("Pause")).toBeFocused();
@@ -109,10 +84,7 @@ test("the keyboard alone can play, pause, go to a tool and use it", async ({ pag
 
   const button = page.locator(".pad [data-key=B]");
   await button.focus();
-  await page.keyboard.down("Space");
-  await opened.expectLit("B");
-  await page.keyboard.up("Space");
-  await opened.expectLit();
+  await opened.press("Space", "B");
 
   await page.getByRole("tab", { name: "Memory" }).focus();
   await page.keyboard.press("ArrowRight");
@@ -153,14 +125,10 @@ test.describe("at 360 pixels, with touch", () => {
 
   test("two thumbs press keys, and a thumb rolls over the cross", async ({ page, console: opened }) => {
     const client = await page.context().newCDPSession(page);
-    const middle = async (key: string): Promise<{ x: number; y: number }> => {
-      const box = await page.locator(`.pad [data-key=${key}]`).boundingBox();
-      if (!box) throw new Error(`no button ${key}`);
-      return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-    };
     await page.locator(".pad").scrollIntoViewIfNeeded();
     const touch = async (type: "touchStart" | "touchMove" | "touchEnd", ...keys: string[]): Promise<void> => {
-      const touchPoints = await Promise.all(keys.map(async (key, id) => ({ ...(await middle(key)), id })));
+      const places = await Promise.all(keys.map((key) => opened.middle(key)));
+      const touchPoints = places.map(([x, y], id) => ({ x, y, id }));
       await client.send("Input.dispatchTouchEvent", { type, touchPoints });
     };
     await touch("touchStart", "Left");

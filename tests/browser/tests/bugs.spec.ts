@@ -1,9 +1,8 @@
 /** Tests for bugs of the page that were fixed. Each test is named for the behaviour that the bug broke. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Console } from "../support/console.ts";
+import { Console, goTo } from "../support/console.ts";
 import { gameBoyRom } from "../support/gameboy.ts";
 import { demoCopies, repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
@@ -36,9 +35,7 @@ test("one wrong watch does not stop the others", async ({ console: page, server 
 
 test("the typed digit and a change of the selected byte are visible", async ({ console: page, server }) => {
   const panel = await page.tab("Memory");
-  const address = panel.getByLabel("Address or symbol");
-  await address.fill("02000100");
-  await address.press("Enter");
+  await goTo(panel, "02000100");
   const cell = panel.getByRole("gridcell").first();
   await expect(cell).toHaveText("00");
   const background = (): Promise<string> => cell.evaluate((byte) => getComputedStyle(byte).backgroundColor);
@@ -163,8 +160,7 @@ test("after a change of the emulator, nothing of the old one is visible", async 
   // Nothing listens on the port of the second emulator.
   const rom = repository("rom/framewire-demo.gba");
   const server = await serve(["--rom", `demo=${rom}`, "--attach", "gone=127.0.0.1:9"]);
-  const opened = new Console(page, server);
-  await opened.open("/?emulator=demo");
+  const opened = await Console.open(page, server, "/?emulator=demo");
   const panel = await opened.tab("Memory");
   await expect(panel.getByRole("gridcell").first()).toHaveText("46");
   await panel.getByLabel("Find in work RAM").fill("FWDEMO01");
@@ -207,8 +203,7 @@ test("the symbols are those of the selected emulator, even if a late answer has 
     const symbols = [{ name, address: 0x0200_0000, type: "u8", count: 1 }];
     await route.fulfill({ json: { symbols, more: false, variables: [] } });
   });
-  const opened = new Console(page, server);
-  await opened.open("/?emulator=first");
+  const opened = await Console.open(page, server, "/?emulator=first");
   const panel = await opened.tab("Memory");
   await page.getByLabel("Emulator", { exact: true }).selectOption("second");
   const cell = panel.getByRole("gridcell").first();
@@ -221,47 +216,50 @@ test("the symbols are those of the selected emulator, even if a late answer has 
   await expect(cell).toHaveAttribute("title", "new");
 });
 
+test("a search of the emulator that was selected before does not appear, even if its answer is late", async ({
+  page,
+  serve,
+}) => {
+  const rom = repository("rom/framewire-demo.gba");
+  const server = await serve(["--rom", `first=${rom}`, "--rom", `second=${rom}`]);
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/\/v1\/search\?/, async (route) => {
+    await released;
+    await route.continue();
+  });
+  const opened = await Console.open(page, server, "/?emulator=first");
+  const panel = await opened.tab("Memory");
+  await panel.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByLabel("Emulator", { exact: true }).selectOption("second");
+  const late = page.waitForResponse((response) => response.url().includes("/v1/search?"));
+  release();
+  await (await late).finished();
+  // At the end of this pause, the page has handled the late answer.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
+  await expect(panel.getByRole("button", { name: "Keep" })).toBeHidden();
+  await expect(panel.getByText(/places? (is|are) left/)).toHaveCount(0);
+});
+
 test("an offset that begins like a symbol stays in its memory domain", async ({ page, serve }) => {
   const symbols = join(test.info().outputPath(), "short.sym");
   writeFileSync(symbols, "02000000 c\n");
   const server = await serve(["--rom", repository("rom/framewire-demo.gba"), "--symbols", symbols]);
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const panel = await opened.tab("Memory");
   // The page has loaded the symbols.
   await expect(panel.getByRole("gridcell").first()).toHaveAttribute("title", /./);
   await panel.getByLabel("Memory domain").selectOption("wram");
-  const address = panel.getByLabel("Address or symbol");
-  await address.fill("c0");
-  await address.press("Enter");
+  await goTo(panel, "c0");
   await expect(panel.locator(".inspector h2")).toContainText("00c0");
   await expect(panel.getByLabel("Memory domain")).toHaveValue("wram");
-  await address.fill("c+1");
-  await address.press("Enter");
+  await goTo(panel, "c+1");
   await expect(panel.getByLabel("Memory domain")).toHaveValue("");
 });
 
-test("with a read-only token, the page says that it is only for viewing", async ({ page, serve }) => {
-  const folder = mkdtempSync(join(tmpdir(), "framewire-tokens-"));
-  const file = (name: string, token: string): string => {
-    writeFileSync(join(folder, name), token, { mode: 0o600 });
-    return join(folder, name);
-  };
-  const [full, read] = ["f".repeat(64), "1".repeat(64)];
-  const server = await serve(["--token-file", file("full", full), "--read-token-file", file("read", read)]);
-  await page.goto(server.url);
-  await page.getByLabel("Token").fill(read);
-  await page.getByRole("button", { name: "Log in" }).click();
-  await expect(page.getByText("View only", { exact: true })).toBeVisible();
-  await expect(page.getByRole("button", { name: "Pause" })).toHaveAttribute("title", /only viewing/);
-  await page.keyboard.down("x");
-  await expect(page.locator(".key.held")).toHaveCount(0);
-  await page.keyboard.up("x");
-  rmSync(folder, { recursive: true });
-});
-
-test("copy mode moves nothing, and shows only the last message", async ({ console: page, context }) => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+test("copy mode moves nothing, and shows only the last message", async ({ console: page }) => {
   const top = async (): Promise<number> => (await page.canvas.boundingBox())?.y ?? -1;
   const before = await top();
   await page.button("curl").click();
@@ -273,12 +271,7 @@ test("copy mode moves nothing, and shows only the last message", async ({ consol
   await expect(page.page.locator(".toast.copied")).toHaveCount(1);
 });
 
-test("a key that is held in copy mode is not sent when the connection is back", async ({
-  page,
-  server,
-  context,
-}) => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+test("a key that is held in copy mode is not sent when the connection is back", async ({ page, server }) => {
   let close = async (): Promise<void> => {};
   let sent: string[] = [];
   await page.routeWebSocket(/\/v1\/ws/, (socket) => {
@@ -290,8 +283,7 @@ test("a key that is held in copy mode is not sent when the connection is back", 
       onward.send(message);
     });
   });
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   await opened.button("curl").click();
   await page.keyboard.down("x");
   await expect(page.locator(".toast.copied")).toBeVisible();
@@ -343,8 +335,7 @@ test("a recording keeps its Stop button if one request for it gets no answer", a
   await expect(page.page.locator(".toast").last()).toContainText("Recorded");
 });
 
-test("a speed that was only copied is not shown as set", async ({ console: page, context }) => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+test("a speed that was only copied is not shown as set", async ({ console: page }) => {
   await page.button("curl").click();
   const speed = page.page.getByLabel("Speed", { exact: true });
   await speed.selectOption("4");
@@ -368,13 +359,8 @@ test("without a server, disabled controls say that it does not answer", async ({
 
 test("a Game Boy has no keys L and R, and no empty memory domain", async ({ page, serve }, info) => {
   const path = info.outputPath("plain.gb");
-  const nothing = new Uint8Array(160);
-  writeFileSync(
-    path,
-    gameBoyRom({ colour: false, vram: nothing, oam: nothing, palettes: nothing, registers: [] }),
-  );
-  const opened = new Console(page, await serve(["--speed", "1", path]));
-  await opened.open();
+  writeFileSync(path, gameBoyRom({ colour: false, registers: [] }));
+  const opened = await Console.open(page, await serve(["--speed", "1", path]));
   await expect(page.locator(".pad [data-key=A]")).toBeVisible();
   for (const key of ["L", "R"]) await expect(page.locator(`.pad [data-key=${key}]`)).toBeHidden();
   const panel = await opened.tab("Memory");
@@ -400,8 +386,7 @@ test("the frame rate is a mean, and is not shown before there is one", async ({ 
       );
     });
   });
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   await opened.button("Pause").click();
   await expect(opened.button("Resume")).toBeVisible();
   await page
@@ -469,8 +454,7 @@ test("watches continue after another game is loaded", async ({ page, server }, i
     (text) => localStorage.setItem("framewire.watches", JSON.stringify([text])),
     expression,
   );
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const panel = await opened.tab("Watches");
   const value = panel.getByRole("listitem").filter({ hasText: expression }).locator(".value");
   await server.batch({ op: "write32", address: SCRATCH, value: 5 });
@@ -510,8 +494,7 @@ test("watches that fail without an emulator begin later, and their error disappe
       socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
     });
   });
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const panel = await opened.tab("Watches");
   await expect(panel.locator(".problem")).toHaveText("No mGBA is connected");
   await server.batch({ op: "write32", address: SCRATCH, value: 9 });
@@ -523,13 +506,9 @@ test("watches that fail without an emulator begin later, and their error disappe
 
 test("a link to a Game Boy's bus address opens this address", async ({ page, serve }, info) => {
   const path = info.outputPath("linked.gb");
-  const nothing = new Uint8Array(160);
-  writeFileSync(
-    path,
-    gameBoyRom({ colour: false, vram: nothing, oam: nothing, palettes: nothing, registers: [] }),
-  );
-  const opened = new Console(page, await serve(["--speed", "1", path]));
-  await opened.open("/#tool=memory&address=0000c100");
+  writeFileSync(path, gameBoyRom({ colour: false, registers: [] }));
+  const server = await serve(["--speed", "1", path]);
+  await Console.open(page, server, "/#tool=memory&address=0000c100");
   const panel = page.getByRole("tabpanel", { name: "Memory" });
   // The address has four digits once the page knows that this is a Game Boy.
   await expect(panel.getByRole("rowheader").first()).toHaveText("c100");
@@ -539,9 +518,7 @@ test("a link to a Game Boy's bus address opens this address", async ({ page, ser
 test("the selection stays inside a memory domain", async ({ page, console: opened }) => {
   const panel = await opened.tab("Memory");
   await panel.getByLabel("Memory domain").selectOption("iwram");
-  const address = panel.getByLabel("Address or symbol");
-  await address.fill("7ff0");
-  await address.press("Enter");
+  await goTo(panel, "7ff0");
   const last = panel.getByRole("gridcell").last();
   await last.click();
   await page.keyboard.press("ArrowDown");
@@ -567,8 +544,7 @@ test("the symbols are loaded again after a failure, and after another game is lo
     const symbols = [{ name, address: 0x0200_0000, type: "u8", count: 1 }];
     await route.fulfill({ json: { symbols, more: false, variables: [] } });
   });
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const panel = await opened.tab("Memory");
   const cell = panel.getByRole("gridcell").first();
   await expect(panel.getByRole("rowheader").first()).toHaveText("02000000");
@@ -587,8 +563,7 @@ test("a replay is followed and cancelled after another emulator is selected", as
   serve,
 }, info) => {
   const server = await serve(demoCopies(info.outputPath(), ["one", "two"]));
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const panel = await opened.tab("Recordings");
   await panel.getByRole("button", { name: "Record", exact: true }).click();
   await expect(panel.getByText("Recording recording-1")).toBeVisible();

@@ -1,20 +1,11 @@
 /** Hotkeys, the command palette, dropped files, and undoing the loading of a state. */
 
 import { readFileSync } from "node:fs";
-import { drop } from "../support/console.ts";
-import { repository, type Server } from "../support/server.ts";
+import { drop, saved } from "../support/console.ts";
+import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
-interface State {
-  frame: number;
-  run: string;
-  title: string;
-  speed: number | "unlimited";
-}
-
 const SCORE = 0x0200_0044;
-
-const state = async (server: Server): Promise<State> => server.json("/v1/emulator");
 
 test("hotkeys pause, resume and step, and one fast-forwards while it is held", async ({
   console: page,
@@ -22,17 +13,17 @@ test("hotkeys pause, resume and step, and one fast-forwards while it is held", a
 }) => {
   await page.screen.focus();
   await page.page.keyboard.press("Space");
-  await expect.poll(async () => (await state(server)).run).toBe("paused");
+  await expect.poll(async () => (await server.state()).run).toBe("paused");
   await expect(page.button("Resume")).toBeVisible();
-  const { frame } = await state(server);
+  const { frame } = await server.state();
   await page.page.keyboard.press("Period");
-  await expect.poll(async () => (await state(server)).frame).toBe(frame + 1);
+  await expect.poll(async () => (await server.state()).frame).toBe(frame + 1);
   await page.page.keyboard.press("Space");
-  await expect.poll(async () => (await state(server)).run).toBe("running");
+  await expect.poll(async () => (await server.state()).run).toBe("running");
   await page.page.keyboard.down("f");
-  await expect.poll(async () => (await state(server)).speed).toBe("unlimited");
+  await expect.poll(async () => (await server.state()).speed).toBe("unlimited");
   await page.page.keyboard.up("f");
-  await expect.poll(async () => (await state(server)).speed).toBe(1);
+  await expect.poll(async () => (await server.state()).speed).toBe(1);
 });
 
 test("after a short tap of the key for fast forward, the old speed is set last", async ({
@@ -51,14 +42,14 @@ test("after a short tap of the key for fast forward, the old speed is set last",
   await page.page.keyboard.press("f");
   await expect.poll(() => sent.length).toBe(2);
   expect(sent[0]).toContain("unlimited");
-  await expect.poll(async () => (await state(server)).speed).toBe(1);
+  await expect.poll(async () => (await server.state()).speed).toBe(1);
 
   // The key is tapped, and pressed again before the request for the higher speed has ended.
   await page.page.keyboard.press("f");
   await page.page.keyboard.down("f");
-  await expect.poll(async () => (await state(server)).speed).toBe("unlimited");
+  await expect.poll(async () => (await server.state()).speed).toBe("unlimited");
   await page.page.keyboard.up("f");
-  await expect.poll(async () => (await state(server)).speed).toBe(1);
+  await expect.poll(async () => (await server.state()).speed).toBe(1);
   expect(sent.length).toBe(4);
 });
 
@@ -72,7 +63,7 @@ test("keys for the game or for a field are not hotkeys", async ({ console: page,
   await page.page.keyboard.down("Space");
   await page.expectLit("A");
   await page.page.keyboard.up("Space");
-  expect((await state(server)).run).toBe("running");
+  expect((await server.state()).run).toBe("running");
   await expect(page.page.locator(".toast")).toHaveCount(0);
 });
 
@@ -91,7 +82,7 @@ test("the keys are listed, and the palette finds commands by name", async ({ con
   await page.page.keyboard.press("Control+k");
   await page.page.getByRole("combobox", { name: "Search commands" }).fill("pause or");
   await page.page.keyboard.press("Enter");
-  await expect.poll(async () => (await state(server)).run).toBe("paused");
+  await expect.poll(async () => (await server.state()).run).toBe("paused");
 });
 
 test("the picture is drawn with the chosen filter, also after a reload", async ({ console: page }) => {
@@ -140,7 +131,7 @@ test("slots are saved and loaded by key, and loading can be undone", async ({ co
   await expect.poll(score).toBe(111);
   await page.button("Undo").click();
   await expect.poll(score).toBe(later);
-  expect((await state(server)).frame).toBe(260);
+  expect((await server.state()).frame).toBe(260);
 });
 
 test("a dropped game, state and recording are loaded", async ({ console: page, server }) => {
@@ -149,16 +140,16 @@ test("a dropped game, state and recording are loaded", async ({ console: page, s
   other.set(new TextEncoder().encode("DROPPED"), 0xa0);
   await drop(page.page, "My game (v2).gba", other);
   await expect(page.page.locator(".toast")).toContainText("Playing My-game-v2.gba.");
-  await expect.poll(async () => (await state(server)).title).toMatch(/^DROPPED/);
+  await expect.poll(async () => (await server.state()).title).toMatch(/^DROPPED/);
   // Another game of that name replaces it only if the user agrees.
   await drop(page.page, "My game (v2).gba", rom);
   await page.page.getByRole("dialog").getByRole("button", { name: "Replace" }).click();
-  await expect.poll(async () => (await state(server)).title).toBe("FRAMEWIRE");
+  await expect.poll(async () => (await server.state()).title).toBe("FRAMEWIRE");
   await server.holdAt(120);
   const saved = new Uint8Array(await (await fetch(`${server.url}/v1/state`)).arrayBuffer());
   await server.batch({ op: "advance", frames: 30 });
   await drop(page.page, "game.ss1", saved);
-  await expect.poll(async () => (await state(server)).frame).toBe(120);
+  await expect.poll(async () => (await server.state()).frame).toBe(120);
   await server.json("/v1/recordings", { name: "run" });
   await server.batch({ op: "advance", frames: 20 });
   await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
@@ -172,11 +163,9 @@ test("a dropped game, state and recording are loaded", async ({ console: page, s
 test("the battery save can be downloaded, and loaded from a file", async ({ console: page, server }) => {
   await server.holdAt(60);
   const panel = await page.tab("Snapshots");
-  const waiting = page.page.waitForEvent("download");
-  await panel.getByRole("button", { name: "Battery save" }).click();
-  const file = await waiting;
-  expect(file.suggestedFilename()).toBe("game.sav");
-  const save = readFileSync(await file.path());
+  const { name, bytes } = await saved(page.page, panel.getByRole("button", { name: "Battery save" }));
+  expect(name).toBe("game.sav");
+  const save = Buffer.from(bytes);
   expect(save.length).toBe(0x8000);
   save[100] = 0x5a;
   const choosing = page.page.waitForEvent("filechooser");

@@ -1,10 +1,7 @@
 /** The page that describes the HTTP interface. */
 
-import { readFileSync } from "node:fs";
-import type { AxeResults } from "axe-core";
+import { AXE, violations } from "../support/axe.ts";
 import { expect, test } from "../support/test.ts";
-
-const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 test("the side bar leads to a group, and an operation shows its fields and replies", async ({
   page,
@@ -50,12 +47,6 @@ for (const colorScheme of ["light", "dark"] as const) {
     await page.goto(`${server.url}/docs#narrowSearch`);
     await page.locator("#narrowSearch").getByText("Replies").click();
     await page.evaluate(AXE);
-    const { violations } = await page.evaluate(() => {
-      const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };
-      return axe.run();
-    });
-    expect(
-      violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" "))}`),
-    ).toEqual([]);
+    expect(await violations(page)).toEqual([]);
   });
 }

@@ -31,14 +31,10 @@ test("the picture is live, and has exactly the game's pixels", async ({ console:
   const before = await frame();
   await expect.poll(frame).not.toBe(before);
   await server.holdAt(300);
-  const shown = (): Promise<number[]> =>
-    page.canvas.evaluate((canvas: HTMLCanvasElement) => [
-      ...(canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data ?? []),
-    ]);
-  const response = await fetch(`${server.url}/v1/screen?format=rgba`);
-  const expected = [...new Uint8Array(await response.arrayBuffer())];
-  expect(expected.length).toBe(240 * 160 * 4);
-  await expect.poll(shown).toEqual(expected);
+  await page.expectPicture();
+  expect(await page.canvas.evaluate((canvas: HTMLCanvasElement) => [canvas.width, canvas.height])).toEqual([
+    240, 160,
+  ]);
 });
 
 test("the keyboard presses and releases several keys at once", async ({ console: page }) => {
@@ -75,20 +71,15 @@ test("the mouse presses keys and slides over the cross", async ({ console: page 
   // The timeline appears above the keys and moves them.
   await expect(page.page.locator(".timeline")).toBeVisible();
   const { mouse } = page.page;
-  const middle = async (key: string): Promise<[number, number]> => {
-    const box = await page.page.locator(`.pad [data-key=${key}]`).boundingBox();
-    if (!box) throw new Error(`no button ${key}`);
-    return [box.x + box.width / 2, box.y + box.height / 2];
-  };
-  await mouse.move(...(await middle("A")));
+  await mouse.move(...(await page.middle("A")));
   await mouse.down();
   await page.expectLit("A");
   await mouse.up();
   await page.expectLit();
-  await mouse.move(...(await middle("Up")));
+  await mouse.move(...(await page.middle("Up")));
   await mouse.down();
   await page.expectLit("Up");
-  await mouse.move(...(await middle("Right")));
+  await mouse.move(...(await page.middle("Right")));
   await page.expectLit("Right");
   await mouse.up();
   await page.expectLit();

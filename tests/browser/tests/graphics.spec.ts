@@ -1,9 +1,9 @@
 /** The graphics panel, compared with mGBA's own views. */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
-import { Console } from "../support/console.ts";
+import { Console, saved, sizeOf } from "../support/console.ts";
 import { gameBoyRom } from "../support/gameboy.ts";
 import { repository, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
@@ -104,7 +104,7 @@ async function compare(page: Page, panel: Locator, views: Map<string, View>): Pr
 
 /** Opens the panel and waits until it shows the current frame. */
 async function open(opened: Console, server: Server): Promise<Locator> {
-  const { frame } = await server.json<{ frame: number }>("/v1/emulator");
+  const { frame } = await server.state();
   const panel = await opened.tab("Graphics");
   await expect(panel.locator(".note").last()).toHaveText(`Frame ${frame.toLocaleString("en")}`);
   return panel;
@@ -188,8 +188,7 @@ for (const [name, colour, control] of [
     writeFileSync(path, rom);
     const server = await serve(["--speed", "1", path]);
     await server.batch({ op: "pause" }, { op: "advance", frames: 30 });
-    const opened = new Console(page, server);
-    await opened.open();
+    const opened = await Console.open(page, server);
     const panel = await open(opened, server);
     const views = await viewsOf(server, path);
     expect(await compare(page, panel, views)).toBe((colour ? 2 * 16 : 3) + 2 + 40);
@@ -201,8 +200,7 @@ test("the graphics of a stock mGBA equal its own views", async ({ page, serve, o
   const window = await openWindow();
   const server = await serve(["--attach", window.address]);
   await server.json("/v1/lockstep", { timeout: 60_000 });
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const views = await viewsOf(server, DEMO);
   expect(await compare(page, await open(opened, server), views)).toBe(34 + 4 + 128);
 });
@@ -258,16 +256,7 @@ test("the visible picture can be saved as a PNG file, and the arrow keys choose 
   await page.keyboard.press("ArrowDown");
   await expect(panel.getByRole("heading", { name: "Tile 17", exact: true })).toBeVisible();
   await expect(panel.getByRole("button", { name: "Tile 06000440" })).toBeVisible();
-  const download = page.waitForEvent("download");
-  await panel.getByRole("button", { name: "PNG" }).click();
-  const file = await download;
-  expect(file.suggestedFilename()).toBe("tiles.png");
-  const size = await page.evaluate(
-    async (bytes) => {
-      const image = await createImageBitmap(new Blob([Uint8Array.from(bytes)]));
-      return [image.width, image.height];
-    },
-    [...readFileSync(await file.path())],
-  );
-  expect(size).toEqual([128, 512]);
+  const { name, bytes } = await saved(page, panel.getByRole("button", { name: "PNG" }));
+  expect(name).toBe("tiles.png");
+  expect(await sizeOf(page, bytes)).toEqual([128, 512]);
 });

@@ -50,9 +50,7 @@ test("with a mouse, the keys are in one row and can be clicked", async ({ consol
   expect(pad?.height).toBeLessThan(80);
   expect((pad?.y ?? 900) + (pad?.height ?? 0)).toBeLessThanOrEqual(900);
   for (const key of ["Left", "Up", "Down", "Right"]) {
-    const box = await page.page.locator(`.pad [data-key=${key}]`).boundingBox();
-    if (!box) throw new Error(`no key ${key}`);
-    await page.page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.page.mouse.move(...(await page.middle(key)));
     await page.page.mouse.down();
     await expect(page.page.locator(`.pad [data-key=${key}]`)).toHaveClass(/held/);
     await expect(page.page.locator(".pad .held")).toHaveCount(1);

@@ -1,26 +1,22 @@
 /** A server that requires a token. After a login, the console works with its cookie, but other pages cannot use it. */
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
 import { Console } from "../support/console.ts";
+import { foreignSite } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const FULL = "f".repeat(64);
 const READ = "1".repeat(64);
 
 /** The settings for a server with a full and a read-only token. */
-function tokens(): { folder: string; args: string[] } {
-  const folder = mkdtempSync(join(tmpdir(), "framewire-tokens-"));
+function tokens(): string[] {
   const file = (name: string, token: string): string => {
-    writeFileSync(join(folder, name), token, { mode: 0o600 });
-    return join(folder, name);
+    const path = test.info().outputPath(name);
+    writeFileSync(path, token, { mode: 0o600 });
+    return path;
   };
-  const args = ["--speed", "1", "--token-file", file("full", FULL), "--read-token-file", file("read", READ)];
-  return { folder, args };
+  return ["--speed", "1", "--token-file", file("full", FULL), "--read-token-file", file("read", READ)];
 }
 
 async function logIn(page: Page, token: string): Promise<void> {
@@ -29,8 +25,7 @@ async function logIn(page: Page, token: string): Promise<void> {
 }
 
 test("a browser logs in, and the console works with its cookie", async ({ page, serve }) => {
-  const { folder, args } = tokens();
-  const server = await serve(args);
+  const server = await serve(tokens());
   const first = await page.goto(`${server.url}/`);
   expect(first?.status()).toBe(401);
   await logIn(page, "0".repeat(64));
@@ -39,19 +34,14 @@ test("a browser logs in, and the console works with its cookie", async ({ page, 
   const opened = new Console(page, server);
   await expect(page.locator(".veil")).toBeHidden();
   await opened.screen.focus();
-  await page.keyboard.down("x");
-  await opened.expectLit("A");
-  await page.keyboard.up("x");
-  await opened.expectLit();
+  await opened.press();
   expect(await page.evaluate(() => document.cookie), "no script sees the cookie").toBe("");
   await page.evaluate(() => fetch("/v1/logout", { method: "POST" }));
   expect((await page.goto(`${server.url}/`))?.status()).toBe(401);
-  rmSync(folder, { recursive: true });
 });
 
 test("a read-only token shows the game and changes nothing", async ({ page, serve }) => {
-  const { folder, args } = tokens();
-  const server = await serve(args);
+  const server = await serve(tokens());
   await page.goto(`${server.url}/docs`);
   await logIn(page, READ);
   await expect(page).toHaveURL(`${server.url}/docs`);
@@ -61,21 +51,26 @@ test("a read-only token shows the game and changes nothing", async ({ page, serv
   expect(await status("/screen.png")).toBe(200);
   expect(await status("/v1/pause", { method: "POST" })).toBe(403);
   expect(await status("/core/write8?address=0x02000100&value=1", { method: "POST" })).toBe(403);
-  rmSync(folder, { recursive: true });
+});
+
+test("with a read-only token, the page says that it is only for viewing", async ({ page, serve }) => {
+  const server = await serve(tokens());
+  await page.goto(server.url);
+  await logIn(page, READ);
+  await expect(page.getByText("View only", { exact: true })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Pause" })).toHaveAttribute("title", /only viewing/);
+  await page.keyboard.down("x");
+  await expect(page.locator(".key.held")).toHaveCount(0);
+  await page.keyboard.up("x");
 });
 
 test("a page on another port cannot use the cookie of a logged-in browser", async ({ page, serve }) => {
-  const { folder, args } = tokens();
-  const server = await serve(args);
+  const server = await serve(tokens());
   await page.goto(`${server.url}/docs`);
   await logIn(page, FULL);
   await expect(page).toHaveURL(`${server.url}/docs`);
-  const site = createServer((_, response) => {
-    response.setHeader("Content-Type", "text/html");
-    response.end("<!doctype html><body></body>");
-  });
-  await new Promise<void>((ready) => site.listen(0, "127.0.0.1", ready));
-  await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}`);
+  const { site, port } = await foreignSite();
+  await page.goto(`http://127.0.0.1:${port}`);
   const outcomes = await page.evaluate(async (url) => {
     const write = "/core/write8?address=0x02000100&value=66";
     const ask = async (path: string, init: RequestInit): Promise<string> => {
@@ -116,5 +111,4 @@ test("a page on another port cannot use the cookie of a logged-in browser", asyn
   const authorization = `Bearer ${READ}`;
   const scratch = await fetch(`${server.url}/core/read8?address=0x02000100`, { headers: { authorization } });
   expect(await scratch.text()).toBe("0");
-  rmSync(folder, { recursive: true });
 });

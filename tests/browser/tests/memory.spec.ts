@@ -2,17 +2,11 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Locator } from "@playwright/test";
-import { Console } from "../support/console.ts";
+import { Console, goTo } from "../support/console.ts";
 import { gameBoyRom } from "../support/gameboy.ts";
 import { expect, test } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
-
-async function goTo(panel: Locator, address: string): Promise<void> {
-  await panel.getByLabel("Address or symbol").fill(address);
-  await panel.getByLabel("Address or symbol").press("Enter");
-}
 
 test("the wheel and the scroll bar move through memory", async ({ page, console: opened }) => {
   const panel = await opened.tab("Memory");
@@ -47,8 +41,7 @@ test("a tall screen shows twice as many rows", async ({ page, console: opened })
   await expect(rows).toHaveCount(16);
 });
 
-test("bytes are selected and copied", async ({ page, context, server, console: opened }) => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+test("bytes are selected and copied", async ({ page, server, console: opened }) => {
   const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
   const panel = await opened.tab("Memory");
   const data = Buffer.from("00112233445566778899aabbccddeeff", "hex").toString("base64");
@@ -116,16 +109,13 @@ test("a Game Boy's memory is shown with the console's addresses and banks", asyn
   const rom = gameBoyRom({
     colour: true,
     vram: Uint8Array.from({ length: 0x4000 }, (_, at) => (at < 0x2000 ? 0xa0 : 0xb1)),
-    oam: new Uint8Array(160),
-    palettes: new Uint8Array(128),
     registers: [[0x40, 0x91]],
   });
   const path = join(test.info().outputPath(), "banks.gbc");
   writeFileSync(path, rom);
   const server = await serve(["--speed", "1", path]);
   await server.batch({ op: "pause" }, { op: "advance", frames: 30 });
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const panel = await opened.tab("Memory");
   const head = panel.getByRole("rowheader").first();
   await expect(head).toHaveText("c000");

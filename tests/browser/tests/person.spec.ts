@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { drop } from "../support/console.ts";
+import { drop, saved } from "../support/console.ts";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -17,16 +17,12 @@ for (const [name, viewport, hasTouch] of [
 
     test(`a visit on a ${name}: play, go back, search, freeze, copy, record, replay, share, and another game`, async ({
       console: page,
-      context,
       server,
     }) => {
-      await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-      const state = async (): Promise<{ frame: number; run: string; title: string }> =>
-        server.json("/v1/emulator");
       const score = async (): Promise<unknown> => (await server.batch({ op: "read32", address: SCORE }))[0];
 
       await test.step("play", async () => {
-        await expect.poll(async () => (await state()).frame).toBeGreaterThan(150);
+        await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(150);
         const key = page.page.locator(".pad [data-key=A]");
         if (hasTouch) await key.tap();
         else {
@@ -43,15 +39,15 @@ for (const [name, viewport, hasTouch] of [
       await test.step("go back", async () => {
         // Later, the game runs on from the frame to which it goes back. It must not reach `before` again at once.
         await server.batch({ op: "advance", frames: 600 });
-        const before = (await state()).frame;
+        const before = (await server.state()).frame;
         await expect(page.page.locator(".strip")).toBeVisible();
         const box = await page.page.locator(".strip").boundingBox();
         if (!box) throw new Error("no strip");
         const [x, y] = [box.x + box.width * 0.2, box.y + box.height / 2];
         if (hasTouch) await page.page.touchscreen.tap(x, y);
         else await page.page.mouse.click(x, y);
-        await expect.poll(async () => (await state()).frame).toBeLessThan(before);
-        await expect.poll(async () => (await state()).run).toBe("running");
+        await expect.poll(async () => (await server.state()).frame).toBeLessThan(before);
+        await expect.poll(async () => (await server.state()).run).toBe("running");
       });
 
       await test.step("find the score by search", async () => {
@@ -109,9 +105,9 @@ for (const [name, viewport, hasTouch] of [
         const clipboard = (): Promise<string> => page.page.evaluate(() => navigator.clipboard.readText());
         await expect.poll(clipboard).toContain("/v1/pause");
         execFileSync("python3", ["-c", await clipboard()]);
-        expect((await state()).run).toBe("paused");
+        expect((await server.state()).run).toBe("paused");
         await page.button("Resume").click();
-        await expect.poll(async () => (await state()).run).toBe("running");
+        await expect.poll(async () => (await server.state()).run).toBe("running");
       });
 
       await test.step("record and replay", async () => {
@@ -130,9 +126,8 @@ for (const [name, viewport, hasTouch] of [
       await test.step("share a clip", async () => {
         const panel = await page.tab("Share");
         await panel.getByLabel("The last").selectOption("5 seconds");
-        const waiting = page.page.waitForEvent("download");
-        await panel.getByRole("button", { name: "GIF" }).click();
-        const clip = readFileSync(await (await waiting).path());
+        const { bytes } = await saved(page.page, panel.getByRole("button", { name: "GIF" }));
+        const clip = Buffer.from(bytes);
         expect(clip.subarray(0, 6).toString()).toBe("GIF89a");
         expect(clip.length).toBeGreaterThan(1000);
         await expect(panel.getByText(/^Saved clip\.gif/)).toBeVisible();
@@ -142,7 +137,7 @@ for (const [name, viewport, hasTouch] of [
         const rom = new Uint8Array(readFileSync(repository("rom/framewire-demo.gba")));
         rom.set(new TextEncoder().encode("ANOTHER"), 0xa0);
         await drop(page.page, "another.gba", rom);
-        await expect.poll(async () => (await state()).title).toMatch(/^ANOTHER/);
+        await expect.poll(async () => (await server.state()).title).toMatch(/^ANOTHER/);
       });
     });
   });

@@ -1,9 +1,8 @@
 /** Pages of other origins, and pages whose host name was rebound to this machine, cannot read or change anything. */
 
-import { createServer, type Server as Http } from "node:http";
-import type { AddressInfo } from "node:net";
 import { chromium, type Page } from "@playwright/test";
-import type { Server } from "../support/server.ts";
+import { TABS } from "../support/console.ts";
+import { foreignSite, type Server } from "../support/server.ts";
 import { expect, test, troublesOf } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
@@ -142,28 +141,18 @@ async function attack(url: string): Promise<Attempt[]> {
   ]);
 }
 
-/** Serves an empty page on its own port. */
-async function foreignSite(): Promise<{ site: Http; port: number }> {
-  const site = createServer((_, response) => {
-    response.setHeader("Content-Type", "text/html");
-    response.end("<!doctype html><title>Foreign</title><body></body>");
-  });
-  await new Promise<void>((ready) => site.listen(0, "127.0.0.1", ready));
-  return { site, port: (site.address() as AddressInfo).port };
-}
-
 /** Attacks the server at `url` from `page`, and checks that the attack reads and changes nothing. */
 async function expectNoEffect(page: Page, server: Server, url: string): Promise<void> {
   await server.batch({ op: "write32", address: SCRATCH, value: 1 });
-  const before = await server.json<{ frame: number }>("/v1/emulator");
+  const before = await server.state();
   const attempts = await page.evaluate(attack, url);
   expect(attempts.length).toBeGreaterThan(20);
   expect(attempts.filter(({ outcome }) => outcome.startsWith("got"))).toEqual([]);
   // Requests whose answers the page cannot see may still reach the server. This request gives the server time to handle
   // them.
-  await server.json("/v1/emulator");
+  await server.state();
   expect(await server.batch({ op: "read32", address: SCRATCH }, { op: "get_keys" })).toEqual([1, 0]);
-  const after = await server.json<{ frame: number; run: string }>("/v1/emulator");
+  const after = await server.state();
   expect(after.run).toBe("running");
   expect(after.frame, "the game was not reset").toBeGreaterThanOrEqual(before.frame);
 }
@@ -207,18 +196,7 @@ test("the page sends requests only to its own server, and does not violate its p
   page.on("request", (request) => asked.push(request.url()));
   page.on("websocket", (socket) => asked.push(socket.url()));
   await page.reload();
-  for (const name of [
-    "Memory",
-    "Graphics",
-    "Watches",
-    "Snapshots",
-    "Recordings",
-    "Input",
-    "Share",
-    "Link",
-    "Log",
-  ])
-    await opened.tab(name);
+  for (const name of TABS) await opened.tab(name);
   await expect(page.locator(".veil")).toBeHidden();
   expect(asked.some((url) => url.startsWith("ws://"))).toBe(true);
   expect(asked.some((url) => url.startsWith("http://"))).toBe(true);

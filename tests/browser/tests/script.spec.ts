@@ -4,19 +4,14 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
-import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "@playwright/test";
-import { freePort, PROGRAM, repository } from "../support/server.ts";
+import { freePort, listen, PROGRAM, repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const MESSAGE = "<|END|>core.addKey,0<|END|>";
-
-async function listen(server: Server): Promise<number> {
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  return (server.address() as AddressInfo).port;
-}
 
 /** A TLS site whose session ids contain a message for the script. */
 function startSite(folder: string, port: number): { site: ChildProcess; pin: string } {

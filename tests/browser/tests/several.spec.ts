@@ -6,8 +6,7 @@ import { expect, test } from "../support/test.ts";
 
 test("the page shows and controls the selected emulator", async ({ page, serve }) => {
   const server = await serve(demoCopies(test.info().outputPath(), ["left", "right"]));
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const presses = async (emulator: string): Promise<unknown> => {
     const body = { ops: [{ op: "read32", address: 0x0200_0010 }] };
     const done = await server.json<{ results: { value: unknown }[] }>(`/v1/batch?emulator=${emulator}`, body);
@@ -15,10 +14,7 @@ test("the page shows and controls the selected emulator", async ({ page, serve }
   };
   const press = async (): Promise<void> => {
     await opened.screen.focus();
-    await page.keyboard.down("x");
-    await opened.expectLit("A");
-    await page.keyboard.up("x");
-    await opened.expectLit();
+    await opened.press();
   };
   await press();
   expect([await presses("left"), await presses("right")]).toEqual([1, 0]);
@@ -42,8 +38,7 @@ test("the page shows and controls the selected emulator", async ({ page, serve }
 
 test("the tool Emulators shows all emulators live, and a click selects one", async ({ page, serve }) => {
   const server = await serve(demoCopies(test.info().outputPath(), ["one", "two", "three"]));
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   const wall = await opened.tab("Emulators");
   await expect(wall.getByRole("listitem")).toHaveCount(3);
   const two = wall.getByRole("button", { name: /^two/ });
@@ -53,14 +48,10 @@ test("the tool Emulators shows all emulators live, and a click selects one", asy
   await server.json("/v1/batch?emulator=two", { ops: [{ op: "add_keys", keys: 1 }] });
   const lamp = LAMPS.get("A");
   if (!lamp) throw new Error("the demo game has a lamp for A");
-  const lit = async (name: string): Promise<number[]> =>
-    wall
-      .getByRole("button", { name: new RegExp(`^${name}`) })
-      .locator("canvas")
-      .evaluate((canvas: HTMLCanvasElement, { x, y }) => {
-        const data = canvas.getContext("2d")?.getImageData(x, y, 1, 1).data ?? [];
-        return [...data].slice(0, 3);
-      }, lamp);
+  const lit = (name: string): Promise<number[]> => {
+    const button = wall.getByRole("button", { name: new RegExp(`^${name}`) });
+    return opened.pixel(lamp.x, lamp.y, button.locator("canvas"));
+  };
   await expect.poll(() => lit("two")).toEqual(lamp.lit);
   expect(await lit("three")).not.toEqual(lamp.lit);
   await two.click();
@@ -68,7 +59,6 @@ test("the tool Emulators shows all emulators live, and a click selects one", asy
   await opened.button("Pause").click();
   await expect(two).toContainText("Paused");
   // In copy mode, a key copies a command for the selected emulator.
-  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await opened.button("curl").click();
   await page.keyboard.press("x");
   await expect(page.locator(".toast.copied")).toContainText("emulator=two");

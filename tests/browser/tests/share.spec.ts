@@ -1,19 +1,9 @@
 /** Pictures, clips, links and programs that users can share. */
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import type { Locator, Page } from "@playwright/test";
-import type { Console } from "../support/console.ts";
+import { type Console, goTo, saved, sizeOf } from "../support/console.ts";
 import type { Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
-
-/** Clicks a button, and returns the file that the browser saves. */
-async function saved(page: Page, button: Locator): Promise<{ name: string; bytes: number[] }> {
-  const waiting = page.waitForEvent("download");
-  await button.click();
-  const file = await waiting;
-  return { name: file.suggestedFilename(), bytes: [...readFileSync(await file.path())] };
-}
 
 /** Opens the page, runs the game until the page has received this many pictures, and pauses the game. */
 async function play(opened: Console, server: Server, pictures: number): Promise<void> {
@@ -34,11 +24,7 @@ test("the picture is saved at any scale", async ({ page, server, console: opened
   await panel.getByLabel("Scale of the picture").selectOption("3×");
   const { name, bytes } = await saved(page, panel.getByRole("button", { name: "PNG" }));
   expect(name).toBe("screen.png");
-  const size = await page.evaluate(async (png) => {
-    const image = await createImageBitmap(new Blob([Uint8Array.from(png)]));
-    return [image.width, image.height];
-  }, bytes);
-  expect(size).toEqual([720, 480]);
+  expect(await sizeOf(page, bytes)).toEqual([720, 480]);
 });
 
 test("the last seconds are saved as a GIF file that shows the game's pictures", async ({
@@ -95,8 +81,7 @@ test("a link opens the same tool and address", async ({ page, server, console: o
   const panel = await opened.tab("Memory");
   // The page has loaded the symbols.
   await expect(panel.getByRole("gridcell").nth(8)).toHaveAttribute("title", "frame");
-  await panel.getByLabel("Address or symbol").fill("score");
-  await panel.getByLabel("Address or symbol").press("Enter");
+  await goTo(panel, "score");
   await expect(page).toHaveURL(/#tool=memory&address=02000044$/);
   const link = page.url();
   await opened.tab("Graphics");
@@ -137,9 +122,9 @@ test("the log is saved as a program that repeats all actions", async ({ page, se
     expect(suggested).toBe(file);
     await server.json("/v1/resume", {});
     run(Buffer.from(bytes).toString());
-    const { frame } = await server.json<{ frame: number }>("/v1/emulator");
+    const { frame } = await server.state();
     run(Buffer.from(bytes).toString());
-    const after = await server.json<{ frame: number; run: string }>("/v1/emulator");
+    const after = await server.state();
     expect([after.run, after.frame], name).toEqual(["paused", frame + 2]);
   }
 });

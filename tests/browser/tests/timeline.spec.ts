@@ -1,17 +1,9 @@
 /** The timeline: going back in the history by pointer, key and touch. */
 
 import type { Page } from "@playwright/test";
-import type { Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const FRAME_OF_GAME = 0x0200_0008;
-
-interface State {
-  frame: number;
-  run: string;
-}
-
-const state = async (server: Server): Promise<State> => server.json("/v1/emulator");
 
 /** The point of the strip at this part of its width. */
 async function at(page: Page, part: number): Promise<[number, number]> {
@@ -34,31 +26,31 @@ test("dragging goes back to a frame, and the game continues there", async ({ con
   // While the pointer moves, the page already goes back. After the pointer is released, it goes to the frame once more,
   // and this last request is in the log.
   await expect(log.getByRole("listitem").filter({ hasText: "Go back to frame" })).toHaveCount(1);
-  await expect.poll(async () => (await state(server)).frame).toBeLessThan(700);
-  const { frame } = await state(server);
+  await expect.poll(async () => (await server.state()).frame).toBeLessThan(700);
+  const { frame } = await server.state();
   expect(frame).toBeGreaterThan(500);
   const seen = Number((await server.batch({ op: "read32", address: FRAME_OF_GAME }))[0]);
   await expect(page.page.locator(".timeline .time")).toHaveText(`-${((1200 - frame) / 60).toFixed(1)} s`);
   // The keyboard controls the game again.
   await expect(page.screen).toBeFocused();
   await page.button("Step").click();
-  await expect.poll(async () => (await state(server)).frame).toBe(frame + 1);
+  await expect.poll(async () => (await server.state()).frame).toBe(frame + 1);
   expect((await server.batch({ op: "read32", address: FRAME_OF_GAME }))[0]).toBe(seen + 1);
   // The later frames are now a branch, and its button goes to its last frame.
   await page.button(/^Branch \d+, frame 1,200$/).click();
-  await expect.poll(async () => (await state(server)).frame).toBe(1200);
+  await expect.poll(async () => (await server.state()).frame).toBe(1200);
 });
 
 test("a running game goes back while Comma is held, and then runs on", async ({ console: page, server }) => {
-  await expect.poll(async () => (await state(server)).frame).toBeGreaterThan(120);
+  await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(120);
   await expect(page.page.locator(".timeline")).toBeVisible();
   await page.screen.focus();
-  const before = (await state(server)).frame;
+  const before = (await server.state()).frame;
   await page.page.keyboard.down("Comma");
-  await expect.poll(async () => (await state(server)).frame).toBeLessThan(before - 30);
-  expect((await state(server)).run).toBe("paused");
+  await expect.poll(async () => (await server.state()).frame).toBeLessThan(before - 30);
+  expect((await server.state()).run).toBe("paused");
   await page.page.keyboard.up("Comma");
-  await expect.poll(async () => (await state(server)).run).toBe("running");
+  await expect.poll(async () => (await server.state()).run).toBe("running");
   await expect
     .poll(async () => (await server.json<{ lines: { began: string }[] }>("/v1/timeline")).lines.at(-1)?.began)
     .toBe("rewind");
@@ -71,7 +63,7 @@ test("snapshots and held keys are on the timeline", async ({ console: page, serv
   await server.batch({ op: "advance", frames: 120 });
   await expect(page.page.locator(".strip .held span")).toHaveCount(1);
   await page.button("Snapshot corner").click();
-  await expect.poll(async () => (await state(server)).frame).toBe(300);
+  await expect.poll(async () => (await server.state()).frame).toBe(300);
 });
 
 test("a change just after an update of the timeline is shown too", async ({ console: page, server }) => {
@@ -83,12 +75,12 @@ test("a change just after an update of the timeline is shown too", async ({ cons
 });
 
 test("a refused request to go back is shown, and the game continues", async ({ console: page, server }) => {
-  await expect.poll(async () => (await state(server)).frame).toBeGreaterThan(60);
+  await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(60);
   await expect(page.page.locator(".timeline")).toBeVisible();
   await server.json("/v1/recordings", { name: "run" });
   await page.page.mouse.click(...(await at(page.page, 0.3)));
   await expect(page.page.locator(".toast.bad").first()).toContainText("recorded or replayed");
-  await expect.poll(async () => (await state(server)).run).toBe("running");
+  await expect.poll(async () => (await server.state()).run).toBe("running");
 });
 
 test("a server that refuses the history is asked less and less often", async ({ page, server }) => {
@@ -124,6 +116,6 @@ test.describe("on a phone", () => {
     await expect(page.page.getByRole("slider", { name: "Timeline" })).toHaveValue("1200");
     await page.page.locator(".strip").scrollIntoViewIfNeeded();
     await page.page.touchscreen.tap(...(await at(page.page, 0.25)));
-    await expect.poll(async () => (await state(server)).frame).toBeLessThan(400);
+    await expect.poll(async () => (await server.state()).frame).toBeLessThan(400);
   });
 });

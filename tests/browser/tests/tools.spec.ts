@@ -2,6 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import type { Locator } from "@playwright/test";
+import { goTo, saved } from "../support/console.ts";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -9,42 +10,36 @@ const SCORE = 0x0200_0044;
 const SCRATCH = 0x0200_0100;
 
 test("the toolbar pauses, steps, begins lockstep and sets the speed", async ({ console: page, server }) => {
-  const state = async (): Promise<{
-    run: string;
-    frame: number;
-    speed: number | "unlimited";
-    lockstep: boolean;
-  }> => server.json("/v1/emulator");
   await expect(page.button("Step")).toHaveAttribute("aria-disabled", "true");
   await page.button("Pause").click();
   await expect(page.button("Resume")).toBeVisible();
-  expect((await state()).run).toBe("paused");
-  const { frame } = await state();
+  expect((await server.state()).run).toBe("paused");
+  const { frame } = await server.state();
   await page.button("Step").click();
-  await expect.poll(async () => (await state()).frame).toBe(frame + 1);
+  await expect.poll(async () => (await server.state()).frame).toBe(frame + 1);
   // A button whose request is not answered yet ignores a second press.
   await expect(page.button("Step")).not.toHaveAttribute("aria-busy");
   await page.page.getByLabel("Frames to step").fill("30");
   await page.button("Step").click();
-  await expect.poll(async () => (await state()).frame).toBe(frame + 31);
+  await expect.poll(async () => (await server.state()).frame).toBe(frame + 31);
   await page.button("Resume").click();
-  await expect.poll(async () => (await state()).run).toBe("running");
+  await expect.poll(async () => (await server.state()).run).toBe("running");
   await page.page.getByLabel("Speed", { exact: true }).selectOption("2");
-  await expect.poll(async () => (await state()).speed).toBe(2);
+  await expect.poll(async () => (await server.state()).speed).toBe(2);
   await page.page.getByLabel("Speed", { exact: true }).selectOption("Max");
-  await expect.poll(async () => (await state()).speed).toBe("unlimited");
+  await expect.poll(async () => (await server.state()).speed).toBe("unlimited");
   await page.page.getByLabel("Speed", { exact: true }).selectOption("1");
   await page.button("Lockstep").click();
-  await expect.poll(async () => (await state()).lockstep).toBe(true);
+  await expect.poll(async () => (await server.state()).lockstep).toBe(true);
   await expect(page.button("Step")).not.toHaveAttribute("aria-disabled", "true");
   await expect(page.button("Lockstep")).not.toHaveAttribute("aria-busy");
   await page.button("Lockstep").click();
-  await expect.poll(async () => (await state()).lockstep).toBe(false);
+  await expect.poll(async () => (await server.state()).lockstep).toBe(false);
 });
 
 test("a reset asks for a confirmation", async ({ console: page, server }) => {
   await server.batch({ op: "pause" }, { op: "advance", frames: 600 });
-  const frame = async (): Promise<number> => (await server.json<{ frame: number }>("/v1/emulator")).frame;
+  const frame = async (): Promise<number> => (await server.state()).frame;
   const before = await frame();
   await page.button("Reset").click();
   await page.page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
@@ -68,9 +63,7 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
   await expect.poll(() => shown(panel, 8)).toBe(Buffer.from("FWDEMO01").toString("hex"));
   await expect(panel.locator(".changed").first()).toBeVisible();
 
-  const address = panel.getByLabel("Address or symbol");
-  await address.fill("02000100");
-  await address.press("Enter");
+  await goTo(panel, "02000100");
   await server.batch({
     op: "write_range",
     address: SCRATCH,
@@ -99,12 +92,10 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
   await panel.getByRole("button", { name: "Write" }).click();
   await expect.poll(() => shown(panel, 4)).toBe("2c010201");
 
-  await address.fill("ball_x+2");
-  await address.press("Enter");
+  await goTo(panel, "ball_x+2");
   await expect(panel.locator(".inspector h2")).toHaveText(/0200003a\s*ball_y/);
 
-  await address.fill("nonsense");
-  await address.press("Enter");
+  await goTo(panel, "nonsense");
   await expect(page.page.locator(".toast.bad")).toContainText("neither an address");
 
   const domains = panel.getByLabel("Memory domain");
@@ -117,8 +108,7 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
 test("a value is frozen, listed, and unfrozen", async ({ console: page, server }) => {
   const panel = await page.tab("Memory");
   const read = async (): Promise<unknown> => (await server.batch({ op: "read16", address: SCRATCH }))[0];
-  await panel.getByLabel("Address or symbol").fill("02000100");
-  await panel.getByLabel("Address or symbol").press("Enter");
+  await goTo(panel, "02000100");
   await panel.getByLabel("Type").selectOption("u16");
   await panel.getByLabel("New value").fill("513");
   await panel.getByRole("button", { name: "Freeze", exact: true }).click();
@@ -176,9 +166,7 @@ test("watches show values, and errors in expressions", async ({ console: page, s
 
 test("a byte is added to the watches from the memory panel", async ({ console: page }) => {
   const memory = await page.tab("Memory");
-  const address = memory.getByLabel("Address or symbol");
-  await address.fill(SCORE.toString(16));
-  await address.press("Enter");
+  await goTo(memory, SCORE.toString(16));
   await memory.getByLabel("Type").selectOption("u32");
   await memory.getByRole("button", { name: "Watch" }).click();
   const watches = await page.tab("Watches");
@@ -225,10 +213,7 @@ test("input is recorded and replayed, and the replay matches", async ({ console:
     ["ArrowRight", "Right"],
   ] as const) {
     await page.screen.focus();
-    await page.page.keyboard.down(key);
-    await page.expectLit(lamp);
-    await page.page.keyboard.up(key);
-    await page.expectLit();
+    await page.press(key, lamp);
   }
   // The recording has a hash of the picture each second.
   const recorded = async (): Promise<number> =>
@@ -240,9 +225,8 @@ test("input is recorded and replayed, and the replay matches", async ({ console:
   await expect(
     panel.getByText(/Replay matches: \d+ of \d+ frames of run are identical \(\d+ pictures?/),
   ).toBeVisible();
-  const download = page.page.waitForEvent("download");
-  await panel.getByRole("button", { name: "Download run" }).click();
-  expect((await download).suggestedFilename()).toBe("run.fwr");
+  const { name } = await saved(page.page, panel.getByRole("button", { name: "Download run" }));
+  expect(name).toBe("run.fwr");
   await panel.getByRole("button", { name: "Delete run" }).click();
   await page.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(panel).toContainText("No recordings yet");
@@ -265,17 +249,12 @@ test("a sequence is played frame by frame, and an invalid one is explained", asy
   await expect(page.page.locator(".toast.bad")).toBeVisible();
 });
 
-test("each action can be copied as a command that has the same effect", async ({
-  console: page,
-  context,
-  server,
-}) => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+test("each action can be copied as a command that has the same effect", async ({ console: page, server }) => {
   const clipboard = (): Promise<string> => page.page.evaluate(() => navigator.clipboard.readText());
   await page.button("curl").click();
   await page.button("Pause").click();
   await expect.poll(clipboard).toBe(`curl -X POST ${server.url}/v1/pause`);
-  expect((await server.json<{ run: string }>("/v1/emulator")).run).toBe("running");
+  expect((await server.state()).run).toBe("running");
   await page.page.locator(".pad [data-key=B]").click();
   await expect
     .poll(clipboard)
@@ -293,12 +272,10 @@ test("each action can be copied as a command that has the same effect", async ({
 
 test("each action in the log can be copied as a program that repeats it", async ({
   console: page,
-  context,
   server,
 }) => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const clipboard = (): Promise<string> => page.page.evaluate(() => navigator.clipboard.readText());
-  const run = async (): Promise<string> => (await server.json<{ run: string }>("/v1/emulator")).run;
+  const run = async (): Promise<string> => (await server.state()).run;
   await page.button("Pause").click();
   await page.button("Step").click();
   // Otherwise, the step could run after the game is resumed below.
@@ -316,7 +293,7 @@ test("each action in the log can be copied as a program that repeats it", async 
     await expect.poll(clipboard).toContain("/v1/pause");
     program(await clipboard());
     expect(await run(), name).toBe("paused");
-    const { frame } = await server.json<{ frame: number }>("/v1/emulator");
+    const { frame } = await server.state();
     await log.getByRole("button", { name: `Copy "Advance one frame" as ${name}` }).click();
     await expect.poll(clipboard).toContain("/v1/advance");
     expect(JSON.parse(String(program(await clipboard()))), name).toEqual({ frame: frame + 1 });

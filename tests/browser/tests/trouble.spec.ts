@@ -3,24 +3,20 @@
 import { connect, createServer } from "node:net";
 import type { WebSocket } from "@playwright/test";
 import { Console } from "../support/console.ts";
-import { freePort } from "../support/server.ts";
+import { freePort, listen } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page says that the server does not answer, and reconnects", async ({ page, serve }) => {
   // No outgoing connection takes this port while the server is gone.
   const port = await freePort();
   const server = await serve(["--speed", "1"], `127.0.0.1:${port}`);
-  const opened = new Console(page, server);
-  await opened.open();
+  const opened = await Console.open(page, server);
   await server.kill();
   await expect(page.locator(".veil")).toContainText("The server does not answer");
   await expect(page.locator(".badge").first()).toContainText("Server gone");
   await serve(["--speed", "1"], `127.0.0.1:${port}`);
   await expect(page.locator(".veil")).toBeHidden();
-  await page.keyboard.down("x");
-  await opened.expectLit("A");
-  await page.keyboard.up("x");
-  await opened.expectLit();
+  await opened.press();
 });
 
 test("a connection without an answer is replaced", async ({ page, server }) => {
@@ -37,10 +33,8 @@ test("a connection without an answer is replaced", async ({ page, server }) => {
       onward.on("error", () => client.destroy());
     });
     client.on("error", () => {});
-  }).listen(0, "127.0.0.1");
-  await new Promise((ready) => proxy.once("listening", ready));
-  const address = proxy.address();
-  const port = typeof address === "object" ? address?.port : 0;
+  });
+  const port = await listen(proxy);
   await page.goto(`http://127.0.0.1:${port}/`);
   await expect(page.locator(".veil")).toContainText("Waiting for the picture");
   await expect(page.locator(".veil")).toBeHidden();
