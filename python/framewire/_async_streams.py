@@ -46,7 +46,7 @@ class AsyncHeld:
                 raise
 
 
-class AsyncWatch:
+class AsyncWatch(AsyncIterator[Change]):
     """The changes of watched values, in order. `async for change in watch` waits for each change.
 
     Attributes:
@@ -124,9 +124,6 @@ class AsyncWatch:
         self.values[expression] = new
         self._ready.append(Change(expression, frame, old, new, tick, gap or self._gap))
 
-    def __aiter__(self) -> AsyncIterator[Change]:
-        return self
-
     async def __anext__(self) -> Change:
         return await self.next()
 
@@ -139,7 +136,7 @@ class AsyncWatch:
         await self.close()
 
 
-class AsyncEvents:
+class AsyncEvents(AsyncIterator[Event]):
     """Events of the emulator, such as a reset. `async for event in events` waits for each event."""
 
     def __init__(self, transport: AsyncTransport) -> None:
@@ -170,9 +167,6 @@ class AsyncEvents:
         """Stops receiving events."""
         self._transport.unsubscribe(self._subscription, "the events were closed; call events() again")
 
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self
-
     async def __anext__(self) -> Event:
         return await self.next()
 
@@ -185,7 +179,7 @@ class AsyncEvents:
         await self.close()
 
 
-class AsyncAudio:
+class AsyncAudio(AsyncIterator[AudioChunk]):
     """Sound, about one chunk per frame. `async for chunk in audio` waits for each chunk."""
 
     def __init__(self, socket: websockets.asyncio.client.ClientConnection, stack: AsyncExitStack) -> None:
@@ -212,9 +206,6 @@ class AsyncAudio:
     async def close(self) -> None:
         """Ends the sound."""
         await self._stack.aclose()
-
-    def __aiter__(self) -> AsyncIterator[AudioChunk]:
-        return self
 
     async def __anext__(self) -> AudioChunk:
         return await self.next()

@@ -38,7 +38,7 @@ class Held:
         self.release()
 
 
-class CoreWatch:
+class CoreWatch(Iterator[Change]):
     """Changes of watched expressions. `for change in watch` runs frames until the next change.
 
     If other methods run frames, up to 65,536 changes are kept until they are read. After that, the oldest are lost.
@@ -95,9 +95,6 @@ class CoreWatch:
         if self._native is self._core._core:
             self._native.unwatch(self._id)
 
-    def __iter__(self) -> Iterator[Change]:
-        return self
-
     def __next__(self) -> Change:
         return self.next()
 
@@ -110,7 +107,7 @@ class CoreWatch:
         self.close()
 
 
-class CoreEvents:
+class CoreEvents(Iterator[Event]):
     """Events of the emulator, such as a reset. `for event in events` runs frames until the next event."""
 
     def __init__(self, core: Core) -> None:
@@ -144,9 +141,6 @@ class CoreEvents:
         if self in self._core._events:
             self._core._events.remove(self)
 
-    def __iter__(self) -> Iterator[Event]:
-        return self
-
     def __next__(self) -> Event:
         return self.next()
 
@@ -159,7 +153,7 @@ class CoreEvents:
         self.close()
 
 
-class CoreAudio:
+class CoreAudio(Iterator[AudioChunk]):
     """Sound, one chunk per frame. `for chunk in audio` runs a frame if there is no chunk yet.
 
     About a minute of sound is kept until it is read. After that, the oldest chunks are lost.
@@ -189,9 +183,6 @@ class CoreAudio:
         """Ends the sound."""
         if self._native is self._core._core:
             self._native.unlisten(self._id)
-
-    def __iter__(self) -> Iterator[AudioChunk]:
-        return self
 
     def __next__(self) -> AudioChunk:
         return self.next()

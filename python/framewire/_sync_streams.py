@@ -46,7 +46,7 @@ class Held:
                 raise
 
 
-class Watch:
+class Watch(Iterator[Change]):
     """The changes of watched values, in order. `for change in watch` waits for each change.
 
     Attributes:
@@ -124,9 +124,6 @@ class Watch:
         self.values[expression] = new
         self._ready.append(Change(expression, frame, old, new, tick, gap or self._gap))
 
-    def __iter__(self) -> Iterator[Change]:
-        return self
-
     def __next__(self) -> Change:
         return self.next()
 
@@ -139,7 +136,7 @@ class Watch:
         self.close()
 
 
-class Events:
+class Events(Iterator[Event]):
     """Events of the emulator, such as a reset. `for event in events` waits for each event."""
 
     def __init__(self, transport: SyncTransport) -> None:
@@ -170,9 +167,6 @@ class Events:
         """Stops receiving events."""
         self._transport.unsubscribe(self._subscription, "the events were closed; call events() again")
 
-    def __iter__(self) -> Iterator[Event]:
-        return self
-
     def __next__(self) -> Event:
         return self.next()
 
@@ -185,7 +179,7 @@ class Events:
         self.close()
 
 
-class Audio:
+class Audio(Iterator[AudioChunk]):
     """Sound, about one chunk per frame. `for chunk in audio` waits for each chunk."""
 
     def __init__(self, socket: websockets.sync.client.ClientConnection, stack: ExitStack) -> None:
@@ -212,9 +206,6 @@ class Audio:
     def close(self) -> None:
         """Ends the sound."""
         self._stack.close()
-
-    def __iter__(self) -> Iterator[AudioChunk]:
-        return self
 
     def __next__(self) -> AudioChunk:
         return self.next()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,29 +11,8 @@ from framewire._arguments import whole
 from framewire.errors import InvalidRequest
 from framewire.model import Address, Data, NumberType, Symbol, as_bytes
 
-
-class Accessible(Protocol):
-    """The methods of an emulator that `Memory` needs."""
-
-    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number."""
-
-    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
-        """Reads bytes."""
-
-    def read_array(
-        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
-    ) -> npt.NDArray[Any]:
-        """Reads consecutive numbers."""
-
-    def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
-        """Writes a number."""
-
-    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
-        """Writes bytes or an array."""
-
-    def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
-        """The symbols of the loaded game."""
+if TYPE_CHECKING:
+    from framewire.emulator import Emulator
 
 
 def range_of(where: slice) -> tuple[int, int]:
@@ -111,7 +90,7 @@ class Memory:
     read other types.
     """
 
-    def __init__(self, emulator: Accessible, domain: str | None = None) -> None:
+    def __init__(self, emulator: Emulator, domain: str | None = None) -> None:
         self._emulator = emulator
         self._domain = domain
         self._symbols: dict[str, Symbol] | None = None

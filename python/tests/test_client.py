@@ -30,21 +30,6 @@ def test_watches_and_events_that_were_closed_do_not_wait(emulator: Client) -> No
                 stream.next(10)
 
 
-def test_a_client_is_an_emulator(emulator: Client) -> None:
-    same: framewire.Emulator = emulator
-    assert isinstance(same, framewire.Emulator)
-
-
-def test_reads_and_writes_numbers(emulator: Client) -> None:
-    emulator.write("scratch", 0xFFFE, "u16")
-    assert emulator.read("scratch", "u16") == 0xFFFE
-    assert emulator.read("scratch", "i16") == -2
-    assert emulator.read(SCRATCH + 1) == 0xFF
-    assert emulator.read(0x100, "u16", domain="wram") == 0xFFFE
-    emulator.write(np.uint32(SCRATCH), np.int64(7), "u32")  # type: ignore[arg-type]
-    assert emulator.read_many(["scratch", "lives", "presses[3]"]) == [7, 3, 0]
-
-
 def test_reads_and_writes_bytes_and_arrays(emulator: Client) -> None:
     emulator.write_bytes("scratch", b"\x01\x02\x03\x04")
     assert emulator.read_bytes("scratch", 4) == b"\x01\x02\x03\x04"
@@ -76,58 +61,8 @@ def test_memory_is_accessed_with_brackets(emulator: Client) -> None:
     assert memory["0x02000100"] == ord("a")
 
 
-def test_symbols_have_types(emulator: Client) -> None:
-    symbols = emulator.symbols()
-    assert (symbols["score"].address, symbols["score"].type, symbols["score"].count) == (0x02000044, "u32", 1)
-    assert symbols["bricks"].count == 70
-    assert symbols["ball_x"].dtype == np.dtype("<i2")
-    assert set(emulator.symbols("ball")) == {"ball_x", "ball_y", "ball_dx", "ball_dy"}
-
-
-def test_the_game_sees_keys_in_exactly_their_frames(emulator: Client) -> None:
+def test_info_says_whether_the_game_runs(emulator: Client) -> None:
     with emulator.pause():
-        start = emulator.frame()
-        timeline = emulator.play([("Select", 2), ("", 3), (["Up", "B"], 1)])
-        assert (timeline.first, timeline.last, timeline.cancelled) == (start + 1, start + 6, None)
-        held = [emulator.read("held") for _ in range(7) if emulator.advance()]
-    assert held == [4, 4, 0, 0, 0, 2 | 64, 0]
-    assert emulator.memory["presses"].tolist() == [0, 1, 1, 0, 0, 0, 1, 0, 0, 0]
-    assert emulator.cancelled(timeline) is False
-
-
-def test_press_and_play_can_wait_for_the_end(emulator: Client) -> None:
-    done = emulator.press("Up+B", frames=3, wait=True)
-    assert done.cancelled is False
-    assert done.last == done.first + 2
-    assert emulator.frame() >= done.last
-    assert emulator.play("Select:2 .:3", wait=True).cancelled is False
-
-
-def test_timelines_can_be_cancelled(emulator: Client) -> None:
-    with emulator.pause():
-        timeline = emulator.press("Select", frames=100)
-        with pytest.raises(framewire.Conflict, match=r"timeline .* plays Select"):
-            emulator.press("Select")
-        assert emulator.cancelled(timeline) is None
-        assert emulator.cancel(timeline)
-        assert emulator.cancelled(timeline)
-        assert not emulator.cancel()
-
-
-def test_keys_are_held_in_a_context(emulator: Client) -> None:
-    with emulator.pause():
-        with emulator.hold("Left+R"):
-            emulator.advance()
-            assert emulator.read("held") == 32 | 256
-        emulator.advance()
-        assert emulator.read("held") == 0
-
-
-def test_frames_advance(emulator: Client) -> None:
-    with emulator.pause():
-        start = emulator.frame()
-        assert emulator.advance() == start + 1
-        assert emulator.advance(4000) == start + 4001
         assert emulator.info().run == "paused"
     assert emulator.info().run == "running"
 
@@ -171,48 +106,8 @@ def test_screen_is_saved(emulator: Client, tmp_path: Path) -> None:
         assert image.size == (240, 160)
 
 
-def test_audio_comes_frame_by_frame(emulator: Client) -> None:
-    with emulator.audio() as audio:
-        chunks = [next(audio) for _ in range(5)]
-    assert all(chunk.samples.shape[1] == 2 and chunk.samples.dtype == np.int16 for chunk in chunks)
-    assert 8_000 <= chunks[0].rate <= 192_000
-    assert sum(len(chunk.samples) for chunk in chunks) > 4 * chunks[0].rate / 60
-
-
-def test_states_are_bytes(emulator: Client) -> None:
-    with emulator.pause():
-        frame = emulator.frame()
-        emulator.write("scratch", 1)
-        state = emulator.save_state()
-        assert state.startswith(b"\x89PNG")
-        emulator.write("scratch", 2)
-        emulator.advance(10)
-        assert emulator.load_state(state) == frame
-        assert emulator.read("scratch") == 1
-
-
-def test_snapshots_have_names(emulator: Client) -> None:
-    with emulator.pause():
-        saved = emulator.snapshots.save("before", note="three balls", replace=True)
-        assert (saved.name, saved.note, saved.title) == ("before", "three balls", "FRAMEWIRE")
-        with pytest.raises(framewire.Conflict, match="before"):
-            emulator.snapshots.save("before")
-        emulator.advance(5)
-        assert emulator.snapshots.load("before") == saved.frame
-        assert emulator.snapshots.change("before", new_name="after").name == "after"
-        assert "after" in [each.name for each in emulator.snapshots.list()]
-        assert emulator.snapshots.screen("after").array.shape == (160, 240, 3)
-        assert emulator.load_state(emulator.snapshots.file("after")) == saved.frame
-        emulator.snapshots.delete("after")
-        with pytest.raises(framewire.NotFound, match="after"):
-            emulator.snapshots.load("after")
-
-
-def test_expressions_are_evaluated(emulator: Client) -> None:
+def test_any_number_of_expressions_can_be_evaluated(emulator: Client) -> None:
     assert emulator.evaluate("lives * 10 + 1") == 31
-    assert emulator.evaluate("lives == 3") is True
-    assert emulator.evaluate("lives / 0") is None
-    assert emulator.evaluate("bytes[0x02000000, 8]") == b"FWDEMO01"
     for _ in range(300):  # more than the number of watches that the server allows
         emulator.evaluate("lives")
 
@@ -248,14 +143,6 @@ def test_presses_can_be_appended(emulator: Client) -> None:
         second = emulator.play("A:2", append=True)
         assert second.first == first.last + 1
         assert emulator.cancel()
-
-
-def test_wait_ends_when_the_condition_is_true(emulator: Client) -> None:
-    frame = emulator.frame()
-    waited = emulator.wait(f"frame >= {frame + 10}")
-    assert waited.frame >= frame + 10
-    with pytest.raises(framewire.WaitTimeout, match="`lives == 77` did not become true in 5 frames"):
-        emulator.wait("lives == 77", timeout_frames=5)
 
 
 def test_watch_reports_each_change(emulator: Client) -> None:
@@ -323,12 +210,6 @@ def test_a_watch_ends_when_another_game_is_loaded(folder: Path) -> None:
         assert client.info().title == "OTHREWIRE"
         with pytest.raises(framewire.NotFound, match="another game"):
             _ = client.memory["lives"]
-
-
-def test_events_are_reported(emulator: Client) -> None:
-    with emulator.events() as events:
-        emulator.reset()
-        assert events.next(5).name == "reset"
 
 
 def test_a_batch_is_performed_between_two_frames(emulator: Client) -> None:

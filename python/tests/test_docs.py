@@ -1,4 +1,8 @@
-"""The examples in docs/python.md and both READMEs run as they are written, except that they connect to a test server."""
+"""Checks the documentation: its examples run, and its lists and figures are complete and up to date.
+
+The examples in docs/python.md and both READMEs run as they are written, except that they connect to a test server. In
+docs/environments.md and docs/search.md, the demo game replaces the `my-game.toml` of the examples.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +21,17 @@ import framewire.errors
 from framewire import Client
 from tests.servers import ROOT, Server
 
-EXAMPLES = [
-    (page, block)
-    for page in ("README.md", "docs/python.md", "python/README.md")
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-]
+
+def examples(*pages: str) -> list[Any]:
+    """The Python examples in these pages, as the parameters of a test."""
+    return [
+        pytest.param(page, block, id=f"{page}-{number}")
+        for page in pages
+        for number, block in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
+    ]
 
 
-@pytest.mark.parametrize(("page", "block"), EXAMPLES, ids=[f"{page}-{n}" for n, (page, _) in enumerate(EXAMPLES)])
+@pytest.mark.parametrize(("page", "block"), examples("README.md", "docs/python.md", "python/README.md"))
 def test_example_runs(page: str, block: str, server: Server, emulator: Client, tmp_path: Path) -> None:
     environment = {**os.environ, "FRAMEWIRE_URL": server.url, "PYTHONPATH": str(ROOT / "python")}
     if page == "python/README.md":
@@ -33,6 +41,14 @@ def test_example_runs(page: str, block: str, server: Server, emulator: Client, t
     assert run.returncode == 0, run.stderr
     assert not run.stderr
     assert emulator.info().run == "running"
+
+
+@pytest.mark.parametrize(("page", "block"), examples("docs/environments.md", "docs/search.md"))
+def test_example_of_environments_runs(page: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "my-game.toml" in block:
+        block = block.replace('"my-game.toml", "level-1"', 'scenario="pixels"')
+    exec(compile(block, page, "exec"), {})
 
 
 def test_every_exception_is_documented() -> None:

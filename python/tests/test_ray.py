@@ -594,24 +594,15 @@ def outline(running: GoExplore) -> tuple[Any, ...]:
 @contextlib.contextmanager
 def without_disk(cluster: Cluster, nodes: int) -> Iterator[Cluster]:
     """Replaces the cluster of the other tests with one that cannot move objects to a disk."""
+    node: dict[str, Any] = {"num_cpus": 2, "object_store_memory": 80 << 20}
+    disk = {"local_fs_capacity_threshold": 0.001, "local_fs_monitor_interval_ms": 50}
     ray.shutdown()
-    small = Cluster(
-        initialize_head=True,
-        head_node_args={
-            "num_cpus": 2,
-            "include_dashboard": False,
-            "object_store_memory": 80 << 20,
-            "_system_config": {"local_fs_capacity_threshold": 0.001, "local_fs_monitor_interval_ms": 50},
-        },
-    )
     try:
-        for _ in range(1, nodes):
-            small.add_node(num_cpus=2, object_store_memory=80 << 20)
-        ray.init(address=small.address, log_to_driver=False)
-        yield small
+        with small_cluster(**node, _system_config=disk) as small:
+            for _ in range(1, nodes):
+                small.add_node(**node)
+            yield small
     finally:
-        ray.shutdown()
-        small.shutdown()
         ray.init(address=cluster.address, log_to_driver=False)
 
 
@@ -765,39 +756,41 @@ def test_a_relative_path_of_a_rom_on_the_node_is_kept(tmp_path: Path, monkeypatc
         assert Path(rom).samefile(tmp_path / "node.gba")
 
 
+COSTS = sizing.Costs(
+    step_seconds=8e-4,
+    busy_step_seconds=1e-3,
+    latency_seconds=1e-3,
+    worker_seconds=0,
+    call_seconds=2e-4,
+    received_bytes_per_second=2e9,
+)
+
+
 def test_the_prediction_names_what_limits_a_fleet() -> None:
-    costs = sizing.Costs(
-        step_seconds=8e-4,
-        busy_step_seconds=1e-3,
-        latency_seconds=1e-3,
-        worker_seconds=0,
-        call_seconds=2e-4,
-        received_bytes_per_second=2e9,
-    )
-    small = sizing.predict(costs, sizing.Plan(8, 8, envs_per_core=32, observation_bytes=28_000))
+    small = sizing.predict(COSTS, sizing.Plan(8, 8, envs_per_core=32, observation_bytes=28_000))
     assert (small.workers, small.limit) == (1, "cores")
     assert small.steps_per_second_async == pytest.approx(8000)
     assert small.steps_per_second < 8000
-    pictures = sizing.predict(costs, sizing.Plan(1000, 8, envs_per_core=32, observation_bytes=28_000))
+    pictures = sizing.predict(COSTS, sizing.Plan(1000, 8, envs_per_core=32, observation_bytes=28_000))
     assert (pictures.workers, pictures.limit) == (125, "network")
     assert pictures.steps_per_second_async == pytest.approx(1.25e9 / 28_000)
-    numbers = sizing.predict(costs, sizing.Plan(1000, 8, envs_per_core=32, observation_bytes=28))
+    numbers = sizing.predict(COSTS, sizing.Plan(1000, 8, envs_per_core=32, observation_bytes=28))
     assert numbers.limit == "cores"
     assert numbers.efficiency == 1
-    many = sizing.predict(costs, sizing.Plan(1000, 1, envs_per_core=1, observation_bytes=28))
+    many = sizing.predict(COSTS, sizing.Plan(1000, 1, envs_per_core=1, observation_bytes=28))
     assert many.limit == "program"
     # With `machine_cores`, workers and program share the cores of one machine.
-    own = sizing.predict(costs, sizing.Plan(4, 1, envs_per_core=32, network_bytes_per_second=None))
+    own = sizing.predict(COSTS, sizing.Plan(4, 1, envs_per_core=32, network_bytes_per_second=None))
     one_machine = sizing.Plan(4, 1, envs_per_core=32, network_bytes_per_second=None, machine_cores=2)
-    shared = sizing.predict(costs, one_machine)
+    shared = sizing.predict(COSTS, one_machine)
     assert own.steps_per_second_async == pytest.approx(4000)
     # For 128 steps, each of the two cores works 64 ms for the workers and half of 4 x 0.2 ms for the program.
     assert shared.steps_per_second_async == pytest.approx(128 / 64.4e-3)
     assert shared.efficiency == pytest.approx(64 / 64.4)
     # One worker has a core for itself, and so has the program.
-    alone = sizing.predict(costs, dataclasses.replace(one_machine, cores=1))
+    alone = sizing.predict(COSTS, dataclasses.replace(one_machine, cores=1))
     assert alone.steps_per_second_async == pytest.approx(1250)
-    slower = dataclasses.replace(costs, worker_seconds=1e-3)
+    slower = dataclasses.replace(COSTS, worker_seconds=1e-3)
     assert sizing.predict(slower, one_machine).steps_per_second_async == pytest.approx(128 / 66.4e-3)
 
 
@@ -805,15 +798,7 @@ def test_the_table_of_sizes_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "fleets.json"
-    costs = sizing.Costs(
-        step_seconds=8e-4,
-        busy_step_seconds=1e-3,
-        latency_seconds=1e-3,
-        worker_seconds=0,
-        call_seconds=2e-4,
-        received_bytes_per_second=2e9,
-    )
-    file.write_text(json.dumps({"constants": vars(costs)}))
+    file.write_text(json.dumps({"constants": vars(COSTS)}))
     monkeypatch.setattr("sys.argv", ["sizing", str(file), "--bytes", "28"])
     sizing.main()
     assert re.search(r"^ 1000 +125 +32000 +\d+ +1000000 +100% +cores$", capsys.readouterr().out, re.MULTILINE)

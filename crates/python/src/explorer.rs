@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors;
+use crate::errors::{self, GameFileError};
 
 /// Plays branches from saved states. `framewire.search` wraps it.
 #[pyclass(frozen, module = "framewire._native")]
@@ -59,12 +59,12 @@ impl Explorer {
         cell: Vec<String>,
         threads: usize,
     ) -> PyResult<Explorer> {
-        let file = GameFile::read(&game)
-            .map_err(|error| errors::exception(py, errors::Kind::GameFile, &errors::with_sources(&error)))?;
+        let file =
+            GameFile::read(&game).map_err(|error| GameFileError::new_err(errors::with_sources(&error)))?;
         let goals = Goals { score, goal, cell };
         let explorer =
             py.detach(|| framewire_vecenv::Explorer::new(&file, scenario, rom.as_deref(), &goals, threads));
-        let explorer = explorer.map_err(|error| errors::of_env(py, &error))?;
+        let explorer = explorer.map_err(errors::of_env)?;
         let frame_skip = explorer.task().scenario().frame_skip;
         Ok(Explorer { explorer: RwLock::new(explorer), frame_skip })
     }
@@ -90,8 +90,8 @@ impl Explorer {
     }
 
     /// The keys of an action.
-    fn action_name(&self, py: Python<'_>, action: i64) -> PyResult<String> {
-        self.explorer.read().action_name(action).map_err(|error| errors::of_env(py, &error))
+    fn action_name(&self, action: i64) -> PyResult<String> {
+        self.explorer.read().action_name(action).map_err(errors::of_env)
     }
 
     /// Adds known cells, each with the score and the frames of its best state. Branches return a state in such a cell
@@ -125,7 +125,7 @@ impl Explorer {
             })
             .collect();
         let rollouts = py.detach(|| self.explorer.read().run(&jobs));
-        let rollouts = rollouts.map_err(|error| errors::of_env(py, &error))?;
+        let rollouts = rollouts.map_err(errors::of_env)?;
         rollouts.into_iter().map(|rollout| Rollout::new(py, rollout)).collect()
     }
 }

@@ -12,28 +12,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::core::{Core, SharedVector};
-use crate::errors;
+use crate::errors::{self, GameFileError};
 
 /// The arrays that steps write into. Each array has the values of all environments one after another.
-#[pyclass(frozen, module = "framewire._native")]
+#[pyclass(frozen, get_all, module = "framewire._native")]
 pub(crate) struct Batch {
-    #[pyo3(get)]
     screens: Py<PyArray1<u8>>,
-    #[pyo3(get)]
     memory: Py<PyArray1<f32>>,
-    #[pyo3(get)]
     rewards: Py<PyArray1<f64>>,
-    #[pyo3(get)]
     terminated: Py<PyArray1<bool>>,
-    #[pyo3(get)]
     truncated: Py<PyArray1<bool>>,
-    #[pyo3(get)]
     info: Py<PyArray1<f64>>,
-    #[pyo3(get)]
     final_screens: Py<PyArray1<u8>>,
-    #[pyo3(get)]
     final_memory: Py<PyArray1<f32>>,
-    #[pyo3(get)]
     final_info: Py<PyArray1<f64>>,
 }
 
@@ -85,17 +76,17 @@ impl VectorEnv {
             "Disabled" => Autoreset::Disabled,
             other => {
                 let message = format!("autoreset is {other:?}; use NextStep, SameStep or Disabled");
-                return Err(errors::argument(py, message));
+                return Err(errors::argument(message));
             }
         };
-        let file = GameFile::read(&game)
-            .map_err(|error| errors::exception(py, errors::Kind::GameFile, &errors::with_sources(&error)))?;
+        let file =
+            GameFile::read(&game).map_err(|error| GameFileError::new_err(errors::with_sources(&error)))?;
         let options = Options { envs: num_envs, threads, autoreset, renders: render };
         let vector = py.detach(|| {
             let task = Task::new(&file, scenario, rom.as_deref())?;
             framewire_vecenv::VectorEnv::new(task, &options)
         });
-        let vector = vector.map_err(|error| errors::of_env(py, &error))?;
+        let vector = vector.map_err(errors::of_env)?;
         let task = vector.task();
         let (action_names, button_names) = match &task.scenario().actions {
             Actions::List(list) => {
@@ -176,7 +167,7 @@ impl VectorEnv {
     ) -> PyResult<()> {
         let number = |index: &i64| {
             usize::try_from(*index).map_err(|_| {
-                errors::argument(py, format!("there is no environment {index}; use a number from 0"))
+                errors::argument(format!("there is no environment {index}; use a number from 0"))
             })
         };
         let envs = envs.as_slice()?.iter().map(number).collect::<PyResult<Vec<usize>>>()?;
@@ -257,8 +248,8 @@ impl VectorEnv {
         act: impl Send + FnOnce(&mut framewire_vecenv::VectorEnv) -> Result<T, framewire_vecenv::Error>,
     ) -> PyResult<T> {
         py.detach(|| self.vector.lock().as_mut().map(act))
-            .ok_or_else(|| errors::argument(py, CLOSED))?
-            .map_err(|error| errors::of_env(py, &error))
+            .ok_or_else(|| errors::argument(CLOSED))?
+            .map_err(errors::of_env)
     }
 
     /// Like `call`, with the slices of a batch.

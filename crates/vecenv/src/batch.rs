@@ -105,33 +105,19 @@ fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
 
 impl<'a> Batch<'a> {
     /// Splits the batch into one row per environment. Each row has this many values of each kind.
-    pub(crate) fn rows(self, screen: usize, memory: usize, info: usize) -> Vec<Row<'a>> {
-        let Batch {
-            mut screens,
-            memory: mut all_memory,
-            rewards,
+    pub(crate) fn rows(mut self, screen: usize, memory: usize, info: usize) -> Vec<Row<'a>> {
+        let flags = self.terminated.iter_mut().zip(self.truncated);
+        let rows = self.rewards.iter_mut().zip(flags).map(|(reward, (terminated, truncated))| Row {
+            screen: take(&mut self.screens, screen),
+            memory: take(&mut self.memory, memory),
+            reward,
             terminated,
             truncated,
-            info: mut all_info,
-            ..
-        } = self;
-        let (mut final_screens, mut final_memory, mut final_info) =
-            (self.final_screens, self.final_memory, self.final_info);
-        let flags = terminated.iter_mut().zip(truncated.iter_mut());
-        rewards
-            .iter_mut()
-            .zip(flags)
-            .map(|(reward, (terminated, truncated))| Row {
-                screen: take(&mut screens, screen),
-                memory: take(&mut all_memory, memory),
-                reward,
-                terminated,
-                truncated,
-                info: take(&mut all_info, info),
-                final_screen: take(&mut final_screens, screen),
-                final_memory: take(&mut final_memory, memory),
-                final_info: take(&mut final_info, info),
-            })
-            .collect()
+            info: take(&mut self.info, info),
+            final_screen: take(&mut self.final_screens, screen),
+            final_memory: take(&mut self.final_memory, memory),
+            final_info: take(&mut self.final_info, info),
+        });
+        rows.collect()
     }
 }

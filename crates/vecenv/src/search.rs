@@ -199,11 +199,6 @@ impl Explorer {
         &self.task
     }
 
-    /// The number of different actions. If actions are masks of buttons, this is the number of masks.
-    pub fn actions(&self) -> i64 {
-        self.task.actions()
-    }
-
     /// Adds a known state of a cell. From now on, states of this cell are returned only if they are better: if they
     /// have a greater score, or the same score in fewer frames.
     pub fn learn(&mut self, cell: Vec<i64>, score: f64, frames: u32) {
@@ -269,7 +264,7 @@ impl Explorer {
         let mut found: Vec<Found> = Vec::new();
         let mut indexes: HashMap<Vec<i64>, usize> = HashMap::new();
         let (mut reached, mut last_frames) = (false, 0);
-        for action in ActionsOf::new(&job.plan, self.actions()) {
+        for action in ActionsOf::new(&job.plan, self.task.actions()) {
             let keys = self.task.keys(action)?;
             actions.push(action);
             last_frames = 0;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use framewire_expression::Formula;
 use framewire_game::{Actions, GameFile, Observed, Scenario, Start};
-use framewire_libmgba::{Clock, Core, Time, flags};
+use framewire_libmgba::{Clock, Core, Patching, Time, flags};
 
 use crate::error::Error;
 use crate::memory::{Bytes, Memory};
@@ -67,7 +67,7 @@ impl Task {
             )));
         };
         if let Some(expected) = &file.rom {
-            expected.check(&framewire_libmgba::read_rom(rom)?)?;
+            expected.check(&framewire_libmgba::read_patched_rom(rom, &Patching::Off)?)?;
         }
         let mut core = open(rom)?;
         begin(&mut core, &scenario.start)?;

@@ -138,7 +138,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         arrays = self._arrays[is_second]
         self._native.reset(seeds, mask, arrays.batch)
         self._is_second = is_second
-        return self._result(arrays.observations), self._info(arrays)
+        observations = copy(arrays.observations) if self._copy else arrays.observations
+        return observations, self._info(arrays)
 
     def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Plays a step in each environment."""
@@ -203,15 +204,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         info = self._info(arrays)
         if self._mode is AutoresetMode.SAME_STEP:
             self._add_finals(arrays, info)
-        if self._copy:
-            return (
-                copy(arrays.observations),
-                arrays.rewards.copy(),
-                arrays.terminated.copy(),
-                arrays.truncated.copy(),
-                info,
-            )
-        return arrays.observations, arrays.rewards, arrays.terminated, arrays.truncated, info
+        observations, rewards, terminated, truncated = map(copy, arrays.results) if self._copy else arrays.results
+        return observations, rewards, terminated, truncated, info
 
     def render(self) -> tuple[Array, ...] | None:
         """The picture of each environment: rows, columns, and red, green and blue."""
@@ -238,9 +232,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def close_extras(self, **_: Any) -> None:
         """Frees the cores."""
         self._native.close()
-
-    def _result(self, observations: Observation) -> Observation:
-        return copy(observations) if self._copy else observations
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:

@@ -73,8 +73,8 @@ impl Core {
         act: impl Send + FnOnce(&mut Machine) -> Result<T, framewire_libmgba::Error>,
     ) -> PyResult<T> {
         py.detach(|| self.lock_detached().machine.as_mut().map(act))
-            .ok_or_else(|| argument(py, CLOSED))?
-            .map_err(|error| errors::of_core(py, &error))
+            .ok_or_else(|| argument(CLOSED))?
+            .map_err(errors::of_core)
     }
 
     /// Like `with`, for an `act` that returns the error of an operation. If `changes` is true, the call fails during a
@@ -91,7 +91,7 @@ impl Core {
             }
             Ok(act(machine))
         })?;
-        done.map_err(|error| errors::of_operation(py, &error))
+        done.map_err(errors::of_operation)
     }
 }
 

@@ -22,7 +22,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
 use self::access::{CLOSED, Inner};
 use self::options::GameOptions;
-use crate::errors::{self, argument};
+use crate::errors::{self, Conflict, InvalidData, NotFound, argument};
 use crate::machine::{self, Change, Machine, Observed};
 use crate::recorder::{self, Recorder, ReplayError};
 use crate::store::{check_note, read_recording};
@@ -66,21 +66,21 @@ impl Core {
     ) -> PyResult<Core> {
         let mut files = SymbolFiles::default();
         for path in &symbols {
-            files.load(path).map_err(|error| argument(py, errors::with_sources(&error)))?;
+            files.load(path).map_err(|error| argument(errors::with_sources(&error)))?;
         }
         let cheats = options.cheats.clone();
-        let options = options.of_core(py)?;
+        let options = options.of_core()?;
         let core = py.detach(|| framewire_libmgba::Core::open_with(&rom, &options));
-        let mut core = core.map_err(|error| errors::of_core(py, &error))?;
+        let mut core = core.map_err(errors::of_core)?;
         if let Some(unix_ms) = clock {
             core.set_clock(Clock::Frames(Time { unix_ms, zone: Some(0) }));
         }
         let mut machine = Machine::new(core);
         for path in &cheats {
             // Read the file first: if it cannot be read, the exception must be an OSError.
-            read_cheats(path).map_err(|error| errors::of_core(py, &error))?;
+            read_cheats(path).map_err(errors::of_core)?;
             let loaded = machine.cheats.load(&mut machine.core, path);
-            loaded.map_err(|error| errors::of_operation(py, &error))?;
+            loaded.map_err(errors::of_operation)?;
         }
         Ok(Core { inner: Mutex::new(Inner::new(machine)), symbols: files.read_for(None), environment: None })
     }
@@ -88,14 +88,14 @@ impl Core {
     /// The number at a symbol or an address. With a domain, the address is an offset in it.
     fn read(&self, py: Python<'_>, place: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<i64> {
         let inner = &mut *self.lock(py);
-        let core = &mut inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?.core;
+        let core = &mut inner.machine.as_mut().ok_or_else(|| argument(CLOSED))?.core;
         let is_plain = kind.is_none() && domain.is_none();
         if is_plain && let Some(memory) = inner.places.get(place) {
             memory.read(core, &mut inner.values);
             return Ok(inner.values[0]);
         }
-        let found = self.place(py, place, kind, domain)?;
-        let memory = Memory::new(core, &[found]).map_err(|message| argument(py, message))?;
+        let found = self.place(place, kind, domain)?;
+        let memory = Memory::new(core, &[found]).map_err(argument)?;
         memory.read(core, &mut inner.values);
         if is_plain && inner.places.len() < MAX_KEPT {
             inner.places.insert(place.to_owned(), memory);
@@ -112,8 +112,8 @@ impl Core {
         kind: Option<&str>,
         domain: Option<&str>,
     ) -> PyResult<()> {
-        let found = self.place(py, place, kind, domain)?;
-        self.write_bytes(py, found.address, &encoded(py, value, found.kind)?, domain)
+        let found = self.place(place, kind, domain)?;
+        self.write_bytes(py, found.address, &encoded(value, found.kind)?, domain)
     }
 
     /// Reads `length` bytes, starting at an address, or at an offset in a domain.
@@ -154,7 +154,7 @@ impl Core {
     /// The bytes of a text, as the game has them in memory.
     fn encode_text<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.symbols.encode_text(text);
-        Ok(PyBytes::new(py, &bytes.map_err(|problem| argument(py, problem))?))
+        Ok(PyBytes::new(py, &bytes.map_err(argument)?))
     }
 
     /// The names of these addresses. Addresses without a name are left out.
@@ -191,18 +191,18 @@ impl Core {
         kind: Option<&str>,
     ) -> PyResult<()> {
         let (code, own) = Code::parse_address(address, &*self.symbols)
-            .map_err(|error| argument(py, format!("address: {error}")))?;
+            .map_err(|error| argument(format!("address: {error}")))?;
         let kind = match (kind, own) {
             (Some(name), _) => Type::named(name)
-                .ok_or_else(|| argument(py, format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
+                .ok_or_else(|| argument(format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
             (None, Some((kind, Format::Plain))) => kind,
             (None, Some((kind, _))) => {
                 let problem = "values cannot be converted to this name's format (bits, BCD, fraction)";
-                return Err(argument(py, format!("{problem}; give the type {} of the number", kind.name())));
+                return Err(argument(format!("{problem}; give the type {} of the number", kind.name())));
             }
             (None, None) => Type::U8,
         };
-        let data = encoded(py, value, kind)?;
+        let data = encoded(value, kind)?;
         self.operate(py, true, |machine| {
             let Machine { frozen, core, .. } = machine;
             frozen.add(core, name, kind.name().to_owned(), &code.encode(), data)
@@ -289,12 +289,12 @@ impl Core {
     /// Starts a timeline: presses keys one after another, beginning with the next frame. `presses` is a text such
     /// as `A:2 .:10`. Returns the id of the timeline, and its number of frames.
     fn play(&self, py: Python<'_>, presses: &str) -> PyResult<(u32, u32)> {
-        let presses = sequence::parse(presses).map_err(|error| argument(py, error.to_string()))?;
+        let presses = sequence::parse(presses).map_err(|error| argument(error.to_string()))?;
         let steps = timeline::of_presses(&presses).map_err(|problem| {
-            argument(py, format!("the sequence {problem}; use presses such as \"A:2 .:10 Up+B:30\""))
+            argument(format!("the sequence {problem}; use presses such as \"A:2 .:10 Up+B:30\""))
         })?;
         let played = self.with(py, |machine| Ok(machine.play(steps)))?;
-        played.map_err(|error| errors::exception(py, errors::Kind::Conflict, &error.message))
+        played.map_err(|error| Conflict::new_err(error.message))
     }
 
     /// Ends a timeline; with 0, all of them. Returns whether there was one.
@@ -305,7 +305,7 @@ impl Core {
     /// Whether a timeline was cancelled; `None` if it has not ended.
     fn timeline(&self, py: Python<'_>, id: u32) -> PyResult<Option<bool>> {
         let words = self.with(py, |machine| Ok(machine.timeline(id)))?;
-        let words = words.map_err(|error| errors::exception(py, errors::Kind::NotFound, &error.message))?;
+        let words = words.map_err(|error| NotFound::new_err(error.message))?;
         Ok(match texts(words).first().map(String::as_str) {
             None | Some("playing") => None,
             Some(word) => Some(word == "cancelled"),
@@ -337,8 +337,8 @@ impl Core {
     }
 
     /// Address and type of a symbol, or of an address that is given as text.
-    fn locate(&self, py: Python<'_>, text: &str) -> PyResult<(u32, Option<&'static str>)> {
-        let location = self.symbols.locate(text).map_err(|message| argument(py, message))?;
+    fn locate(&self, text: &str) -> PyResult<(u32, Option<&'static str>)> {
+        let location = self.symbols.locate(text).map_err(argument)?;
         Ok((location.address, location.kind.map(Type::name)))
     }
 
@@ -366,8 +366,8 @@ impl Core {
     /// and whether the expression is true.
     fn run_until(&self, py: Python<'_>, expression: &str, most: u32) -> PyResult<(u32, bool)> {
         let inner = &mut *self.lock(py);
-        let observed = self.compiled(py, inner, expression)?;
-        let machine = inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?;
+        let observed = self.compiled(inner, expression)?;
+        let machine = inner.machine.as_mut().ok_or_else(|| argument(CLOSED))?;
         Ok(py.detach(|| {
             let mut frames = 0;
             while !observed.value(&mut machine.core).is_true() {
@@ -385,8 +385,8 @@ impl Core {
     /// The value of an expression; `None` if it has no value, for example after a division by zero.
     fn evaluate<'py>(&self, py: Python<'py>, expression: &str) -> PyResult<Bound<'py, PyAny>> {
         let inner = &mut *self.lock(py);
-        let observed = self.compiled(py, inner, expression)?;
-        let machine = inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?;
+        let observed = self.compiled(inner, expression)?;
+        let machine = inner.machine.as_mut().ok_or_else(|| argument(CLOSED))?;
         value(py, observed.value(&mut machine.core))
     }
 
@@ -397,10 +397,10 @@ impl Core {
         expressions: Vec<String>,
     ) -> PyResult<(u32, Vec<Bound<'py, PyAny>>)> {
         let inner = &mut *self.lock(py);
-        let machine = inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?;
+        let machine = inner.machine.as_mut().ok_or_else(|| argument(CLOSED))?;
         let observed = expressions
             .iter()
-            .map(|text| self.compile(py, &machine.core, text))
+            .map(|text| self.compile(&machine.core, text))
             .collect::<PyResult<Vec<Observed>>>()?;
         let (id, values) = machine.watch(observed);
         Ok((id, values.into_iter().map(|each| value(py, each)).collect::<PyResult<_>>()?))
@@ -463,12 +463,12 @@ impl Core {
     /// Begins a recording. `every` is the number of frames from one hash of the picture and the memory to the next.
     fn start_recording(&self, py: Python<'_>, start: &str, every: u32, note: &str) -> PyResult<()> {
         let Ok(start) = start.parse::<Start>() else {
-            return Err(argument(py, format!("start is {start:?}; use \"state\" or \"power-on\"")));
+            return Err(argument(format!("start is {start:?}; use \"state\" or \"power-on\"")));
         };
         if every == 0 {
-            return Err(argument(py, "every is 0; use a number of frames from 1"));
+            return Err(argument("every is 0; use a number of frames from 1"));
         }
-        check_note(py, note)?;
+        check_note(note)?;
         self.check_recordable(py)?;
         let begun = self.with(py, |machine| {
             if machine.recorder.is_some() {
@@ -481,10 +481,8 @@ impl Core {
         })?;
         match begun {
             Ok(true) => Ok(()),
-            Ok(false) => {
-                Err(errors::exception(py, errors::Kind::Conflict, "a recording is being made; stop it first"))
-            }
-            Err(message) => Err(errors::exception(py, errors::Kind::State, &message)),
+            Ok(false) => Err(Conflict::new_err("a recording is being made; stop it first")),
+            Err(message) => Err(InvalidData::new_err(message)),
         }
     }
 
@@ -517,7 +515,7 @@ impl Core {
         restore: bool,
         through: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let recording = read_recording(py, file)?;
+        let recording = read_recording(file)?;
         self.check_recordable(py)?;
         let replayed = self.with(py, |machine| {
             let before = if restore { Some(machine.core.save_state(flags::ALL)?) } else { None };
@@ -528,8 +526,8 @@ impl Core {
             Ok(replayed)
         })?;
         let replayed = replayed.map_err(|error| match error {
-            ReplayError::OtherGame(message) => errors::exception(py, errors::Kind::Conflict, &message),
-            ReplayError::State(error) => errors::of_core(py, &error),
+            ReplayError::OtherGame(message) => Conflict::new_err(message),
+            ReplayError::State(error) => errors::of_core(error),
         })?;
         let report = PyDict::new(py);
         report.set_item("equal", replayed.diverged.is_none() && replayed.damage.is_none())?;
@@ -557,9 +555,9 @@ impl Core {
     /// The picture: an array of rows, columns, and the three colours red, green and blue.
     fn screen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
         let inner = self.lock(py);
-        let machine = inner.machine.as_ref().ok_or_else(|| argument(py, CLOSED))?;
+        let machine = inner.machine.as_ref().ok_or_else(|| argument(CLOSED))?;
         if machine.has_old_picture() {
-            return Err(errors::exception(py, errors::Kind::Conflict, UNDRAWN));
+            return Err(Conflict::new_err(UNDRAWN));
         }
         let frame = machine.core.frame();
         let shape = [frame.height as usize, frame.width as usize, 3];
@@ -573,17 +571,15 @@ impl Core {
 
     /// The state of the console. `parts` is a sum of mGBA's flags that says what the state contains.
     fn save_state<'py>(&self, py: Python<'py>, parts: u32) -> PyResult<Bound<'py, PyBytes>> {
-        check_parts(py, parts)?;
+        check_parts(parts)?;
         let state = self.with(py, |machine| machine.core.save_state(parts))?;
         Ok(PyBytes::new(py, &state))
     }
 
     /// Loads a state into the console. `force` also accepts a state of another game.
     fn load_state(&self, py: Python<'_>, state: &[u8], parts: u32, force: bool) -> PyResult<()> {
-        check_parts(py, parts)?;
-        let of_state = |error: framewire_states::StateError| {
-            errors::exception(py, errors::Kind::State, &error.to_string())
-        };
+        check_parts(parts)?;
+        let of_state = |error: framewire_states::StateError| InvalidData::new_err(error.to_string());
         let theirs = State::read(state).map_err(of_state)?;
         let (checksum, title) = self.with(py, |machine| Ok((machine.core.crc32(), machine.core.title())))?;
         let mut own = None;
@@ -595,7 +591,7 @@ impl Core {
                     theirs.title(),
                     theirs.checksum()
                 );
-                return Err(errors::exception(py, errors::Kind::Conflict, &message));
+                return Err(Conflict::new_err(message));
             }
             let now = self.with(py, |machine| machine.core.save_state(0))?;
             own = Some(theirs.as_of(&State::read(&now).map_err(of_state)?).map_err(of_state)?);
@@ -661,7 +657,7 @@ impl Core {
         let problem = self.with(py, |machine| {
             Ok(machine.cheats.recording_problem().or_else(|| machine.frozen.recording_problem()))
         })?;
-        problem.map_or(Ok(()), |problem| Err(errors::exception(py, errors::Kind::Conflict, &problem)))
+        problem.map_or(Ok(()), |problem| Err(Conflict::new_err(problem)))
     }
 
     fn domain(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
@@ -671,35 +667,35 @@ impl Core {
             Ok(core.domain_index(name).ok_or(names))
         })?;
         found.map_err(|names| {
-            argument(py, format!("there is no memory domain {name:?}; this game has {}", names.join(", ")))
+            argument(format!("there is no memory domain {name:?}; this game has {}", names.join(", ")))
         })
     }
 
-    fn place(&self, py: Python<'_>, text: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<Place> {
-        let location = self.symbols.locate(text).map_err(|message| argument(py, message))?;
+    fn place(&self, text: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<Place> {
+        let location = self.symbols.locate(text).map_err(argument)?;
         let kind = match kind {
             None => location.kind.unwrap_or(Type::U8),
             Some(name) => Type::named(name)
-                .ok_or_else(|| argument(py, format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
+                .ok_or_else(|| argument(format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
         };
         Ok(Place { domain: domain.map(str::to_owned), address: location.address, kind })
     }
 
     /// Compiles an expression, or returns the one that was compiled from the same text before.
-    fn compiled(&self, py: Python<'_>, inner: &mut Inner, text: &str) -> PyResult<Observed> {
+    fn compiled(&self, inner: &mut Inner, text: &str) -> PyResult<Observed> {
         if let Some(known) = inner.expressions.get(text) {
             return Ok(known.clone());
         }
-        let machine = inner.machine.as_ref().ok_or_else(|| argument(py, CLOSED))?;
-        let observed = self.compile(py, &machine.core, text)?;
+        let machine = inner.machine.as_ref().ok_or_else(|| argument(CLOSED))?;
+        let observed = self.compile(&machine.core, text)?;
         if inner.expressions.len() < MAX_KEPT {
             inner.expressions.insert(text.to_owned(), observed.clone());
         }
         Ok(observed)
     }
 
-    fn compile(&self, py: Python<'_>, core: &framewire_libmgba::Core, text: &str) -> PyResult<Observed> {
-        Observed::compile(text, core, &self.symbols).map_err(|message| argument(py, message))
+    fn compile(&self, core: &framewire_libmgba::Core, text: &str) -> PyResult<Observed> {
+        Observed::compile(text, core, &self.symbols).map_err(argument)
     }
 }
 
@@ -707,13 +703,13 @@ impl Core {
 type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
 
 /// The bytes of a number of this type.
-fn encoded(py: Python<'_>, value: i64, kind: Type) -> PyResult<Vec<u8>> {
+fn encoded(value: i64, kind: Type) -> PyResult<Vec<u8>> {
     let (least, greatest) = kind.range();
     if (least..=greatest).contains(&value) {
         return Ok(value.to_le_bytes()[..usize::from(kind.size())].to_vec());
     }
     let name = kind.name();
-    Err(argument(py, format!("{value} does not fit {name}; use a number from {least} to {greatest}")))
+    Err(argument(format!("{value} does not fit {name}; use a number from {least} to {greatest}")))
 }
 
 /// The texts in a list of values.
@@ -735,14 +731,11 @@ fn value(py: Python<'_>, value: machine::Value) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// Returns an error if `parts` has a flag that does not exist.
-fn check_parts(py: Python<'_>, parts: u32) -> PyResult<()> {
+fn check_parts(parts: u32) -> PyResult<()> {
     if parts <= flags::ALL {
         return Ok(());
     }
-    Err(argument(
-        py,
-        format!(
-            "flags is {parts}; use the sum of any of 1 (picture), 2 (battery save), 4 (cheats), 8 (clock), 16 (metadata)"
-        ),
-    ))
+    Err(argument(format!(
+        "flags is {parts}; use the sum of any of 1 (picture), 2 (battery save), 4 (cheats), 8 (clock), 16 (metadata)"
+    )))
 }

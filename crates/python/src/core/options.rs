@@ -24,23 +24,17 @@ pub(super) struct GameOptions {
 
 impl GameOptions {
     /// The options for libmgba: all except the cheats.
-    pub(super) fn of_core(self, py: Python<'_>) -> PyResult<Options> {
-        fn parsed<T: FromStr<Err = String>>(
-            py: Python<'_>,
-            name: &str,
-            text: Option<String>,
-        ) -> PyResult<Option<T>> {
+    pub(super) fn of_core(self) -> PyResult<Options> {
+        fn parsed<T: FromStr<Err = String>>(name: &str, text: Option<String>) -> PyResult<Option<T>> {
             let Some(text) = text else { return Ok(None) };
-            let value =
-                text.parse().map_err(|problem| argument(py, format!("{name} is {text:?}: {problem}")));
-            value.map(Some)
+            text.parse().map(Some).map_err(|problem| argument(format!("{name} is {text:?}: {problem}")))
         }
         let hardware = Hardware {
             bios: self.bios,
-            gb_model: parsed(py, "gb_model", self.gb_model)?,
+            gb_model: parsed("gb_model", self.gb_model)?,
             borders: self.sgb_borders,
-            palette: parsed(py, "gb_palette", self.gb_palette)?,
-            save_type: parsed(py, "save_type", self.save_type)?.unwrap_or(SaveType::Auto),
+            palette: parsed("gb_palette", self.gb_palette)?,
+            save_type: parsed("save_type", self.save_type)?.unwrap_or(SaveType::Auto),
         };
         Ok(Options { patching: self.patch.map_or(Patching::Off, Patching::File), hardware })
     }
