@@ -17,25 +17,6 @@ const SCRIPT: &str = "../../tools/libmgba.sh";
 /// The variables that [`SCRIPT`] reads.
 const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];
 
-const SOURCES: [&str; 15] = [
-    "buffer.c",
-    "cheats.c",
-    "clock.c",
-    "core.c",
-    "gb_events.c",
-    "log.c",
-    "media.c",
-    "memory.c",
-    "save.c",
-    "script.c",
-    "sensors.c",
-    "sm83.c",
-    "sound.c",
-    "state.c",
-    "text_buffer.c",
-];
-const HEADERS: [&str; 5] = ["fw.h", "internal.h", "sm83_arithmetic.h", "sm83_cases.h", "text_buffer.h"];
-
 /// Features that are new or different in mGBA 0.11, as (header, words in it,
 /// macro for the shim). They are detected by words in the headers: all
 /// development snapshots call themselves 0.11, so the version is not enough.
@@ -52,9 +33,7 @@ const FEATURES: [(&str, &str, &str); 5] = [
 ];
 
 fn main() {
-    for file in SOURCES.iter().chain(&HEADERS) {
-        println!("cargo::rerun-if-changed=shim/{file}");
-    }
+    println!("cargo::rerun-if-changed=shim");
     // `--all-features` turns both features on. Then libmgba is built from source.
     let system = is_on("SYSTEM_LIBMGBA") && !is_on("SOURCE_LIBMGBA");
     let include = if system { find_headers() } else { build_library().join("include") };
@@ -91,7 +70,11 @@ fn compile_shim(include: &Path) {
             shim.define(name, None);
         }
     }
-    shim.files(SOURCES.map(|file| format!("shim/{file}")));
+    let files = fs::read_dir("shim").unwrap_or_else(|error| fail(&format!("shim cannot be read: {error}")));
+    let mut sources: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+    sources.retain(|path| path.extension().is_some_and(|ending| ending == "c"));
+    sources.sort();
+    shim.files(sources);
     shim.compile("framewire_mgba_shim");
 }
 

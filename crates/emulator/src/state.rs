@@ -1,3 +1,5 @@
+use std::str::FromStr;
+
 use serde::{Serialize, Serializer};
 
 /// Where an emulator runs.
@@ -33,6 +35,20 @@ pub enum SetSpeed {
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,
+}
+
+impl FromStr for SetSpeed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.eq_ignore_ascii_case("unlimited") {
+            return Ok(SetSpeed::Unlimited);
+        }
+        match text.trim_end_matches(['x', 'X']).parse() {
+            Ok(times) if (0.01..=1000.0).contains(&times) => Ok(SetSpeed::Times(times)),
+            _ => Err("a speed is a number from 0.01 to 1000, or unlimited".to_owned()),
+        }
+    }
 }
 
 impl Serialize for SetSpeed {

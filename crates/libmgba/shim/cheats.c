@@ -309,6 +309,9 @@ int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struc
 }
 
 void fw_cheat_enable(struct fw_core* self, size_t index, bool enabled) {
+	if (index >= fw_cheats_count(self)) {
+		return;
+	}
 	struct mCheatSet* set = self->cheats->all[index].set;
 	restore_rom(self);
 	set->enabled = enabled;
@@ -327,6 +330,9 @@ static void drop(struct fw_core* self, struct fw_cheat* cheat) {
 }
 
 void fw_cheat_remove(struct fw_core* self, size_t index) {
+	if (index >= fw_cheats_count(self)) {
+		return;
+	}
 	struct fw_cheats* list = self->cheats;
 	restore_rom(self);
 	drop(self, &list->all[index]);

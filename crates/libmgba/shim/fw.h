@@ -144,7 +144,6 @@ bool fw_write_register(struct fw_core*, const char* name, int32_t value);
 int fw_state_save(struct fw_core*, int flags, uint8_t** out, size_t* len);
 int fw_state_load(struct fw_core*, const uint8_t* data, size_t len, int flags);
 int fw_save_get(struct fw_core*, uint8_t** out, size_t* len);
-int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
 
 /* ---- clock.c: the clock of cartridges that have one ---- */
 
@@ -198,9 +197,10 @@ struct fw_cheat_problem {
 
 /* Adds a cheat after the others. On failure, fills in `problem` and adds no cheat. */
 int fw_cheat_add(struct fw_core*, const struct fw_cheat_codes*, struct fw_cheat_problem* problem);
-/* The number of cheats. Must be called before an index is used, because scripts can cause the removal of all cheats.
- * Also removes the cheats of a state that a script has loaded. */
+/* The number of cheats, which is 0 after a script has caused the removal of all cheats. Also removes the cheats of a
+ * state that a script has loaded. */
 size_t fw_cheats_count(struct fw_core*);
+/* These two do nothing if there is no cheat with this index. */
 void fw_cheat_enable(struct fw_core*, size_t index, bool enabled);
 void fw_cheat_remove(struct fw_core*, size_t index);
 void fw_cheats_clear(struct fw_core*);

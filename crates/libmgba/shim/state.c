@@ -164,7 +164,3 @@ int fw_save_get(struct fw_core* self, uint8_t** out, size_t* len) {
 	*len = sram ? size : 0;
 	return size && !sram ? FW_NO_MEMORY : FW_OK;
 }
-
-int fw_save_set(struct fw_core* self, const uint8_t* data, size_t len) {
-	return self->core->savedataRestore(self->core, data, len, true) ? FW_OK : FW_FAILED;
-}

@@ -49,9 +49,9 @@ impl Core {
     /// Sets the time source of the clock, and its time if it advances with the frames.
     pub fn set_clock(&mut self, clock: Clock) {
         match clock {
-            Clock::Host => self.handle.set_host_clock(),
+            Clock::Host => self.follow_host_clock(),
             Clock::Frames(Time { unix_ms, zone }) => {
-                self.handle.set_frame_clock(unix_ms, zone.unwrap_or(NO_ZONE));
+                self.follow_frames(unix_ms, zone.unwrap_or(NO_ZONE));
             }
         }
     }

@@ -155,7 +155,7 @@ impl Core {
 
     /// Restarts the game, and calls the scripts' `reset` callbacks.
     pub fn reset(&mut self) {
-        self.handle.reset();
+        self.reset_console();
         self.list_domains();
     }
 
@@ -167,14 +167,14 @@ impl Core {
     /// Like [`run_frame`](Core::run_frame), but calls `look` after the frame, before
     /// the scripts' `frame` callbacks can change anything.
     pub fn run_frame_and_look(&mut self, look: impl FnOnce(&mut Core)) {
-        self.handle.run_frame();
+        self.emulate_frame();
         look(self);
-        self.handle.frame_over();
+        self.call_frame_callbacks();
     }
 
     /// The kind of console. It never changes during the life of a core.
     pub fn platform(&self) -> Platform {
-        match self.handle.platform() {
+        match self.platform_number() {
             1 => Platform::Gb,
             _ => Platform::Gba,
         }

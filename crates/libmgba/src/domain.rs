@@ -21,7 +21,7 @@ pub struct Domain {
     /// Whether writes have an effect. A write to a cartridge patches the ROM in
     /// memory, never its file. Hardware registers can be written only on the bus.
     pub writable: bool,
-    block: Block,
+    pub(crate) block: Block,
 }
 
 /// Memory domains. An offset past a domain's range on the bus is in its next bank. On
@@ -160,18 +160,6 @@ impl Core {
     }
 
     pub(crate) fn list_domains(&mut self) {
-        let handle = &self.handle;
-        self.domains = (0..)
-            .map_while(|index| handle.domain(index))
-            .map(|(block, [name, short_name])| Domain {
-                name,
-                short_name,
-                base: block.start,
-                bound: block.end,
-                size: block.size,
-                writable: block.writable,
-                block,
-            })
-            .collect();
+        self.domains = (0..).map_while(|index| self.handle.domain(index)).collect();
     }
 }

@@ -153,17 +153,11 @@ pub enum Error {
         /// The slot's file.
         path: PathBuf,
     },
-    /// Battery save data that is empty or longer than [`MAX_SAVE_SIZE`].
+    /// Battery save data that is longer than [`MAX_SAVE_SIZE`].
     #[error("save data of {len} bytes is not accepted; use 1 to {MAX_SAVE_SIZE} bytes")]
     SaveSize {
         /// Its length in bytes.
         len: u64,
-    },
-    /// The game's cartridge does not accept this save data.
-    #[error("the cartridge does not accept save data of {len} bytes")]
-    SaveRefused {
-        /// Its length in bytes.
-        len: usize,
     },
     /// A cheat or a cheat file that cannot be used.
     #[error("{place}: {problem}")]

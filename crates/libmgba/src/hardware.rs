@@ -30,6 +30,7 @@ pub enum GbModel {
 }
 
 impl GbModel {
+    /// The models in the order of the enum, with their names in the settings and in mGBA.
     const ALL: [(GbModel, &'static str, &'static CStr); 6] = [
         (GbModel::Dmg, "dmg", c"DMG"),
         (GbModel::Mgb, "mgb", c"MGB"),
@@ -38,22 +39,23 @@ impl GbModel {
         (GbModel::Cgb, "cgb", c"CGB"),
         (GbModel::Agb, "agb", c"AGB"),
     ];
-
-    fn for_mgba(self) -> Option<&'static CStr> {
-        GbModel::ALL.iter().find(|(model, ..)| *model == self).map(|(_, _, name)| *name)
-    }
 }
 
 impl FromStr for GbModel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<GbModel, String> {
-        let found = GbModel::ALL.iter().find(|(_, name, _)| text.eq_ignore_ascii_case(name));
-        found.map(|(model, ..)| *model).ok_or_else(|| {
-            let names: Vec<_> = GbModel::ALL.iter().map(|(_, name, _)| *name).collect();
-            format!("a model of the Game Boy is one of {}", names.join(", "))
-        })
+        named(&GbModel::ALL, text, "a model of the Game Boy")
     }
+}
+
+/// The value with this name, in upper or lower case. The error says what `what` can be.
+fn named<T: Copy, M>(all: &[(T, &str, M)], text: &str, what: &str) -> Result<T, String> {
+    let found = all.iter().find(|(_, name, _)| text.eq_ignore_ascii_case(name));
+    found.map(|(value, ..)| *value).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|(_, name, _)| *name).collect();
+        format!("{what} is one of {}", names.join(", "))
+    })
 }
 
 /// The memory in which a cartridge of the GBA keeps its save.
@@ -78,6 +80,7 @@ pub enum SaveType {
 }
 
 impl SaveType {
+    /// The types in the order of the enum, with their names in the settings and in mGBA.
     const ALL: [(SaveType, &'static str, Option<&'static CStr>); 8] = [
         (SaveType::Auto, "auto", None),
         (SaveType::None, "none", Some(c"NONE")),
@@ -88,21 +91,13 @@ impl SaveType {
         (SaveType::Eeprom, "eeprom", Some(c"EEPROM")),
         (SaveType::Eeprom512, "eeprom512", Some(c"EEPROM512")),
     ];
-
-    fn for_mgba(self) -> Option<&'static CStr> {
-        SaveType::ALL.iter().find(|(kind, ..)| *kind == self).and_then(|(.., name)| *name)
-    }
 }
 
 impl FromStr for SaveType {
     type Err = String;
 
     fn from_str(text: &str) -> Result<SaveType, String> {
-        let found = SaveType::ALL.iter().find(|(_, name, _)| text.eq_ignore_ascii_case(name));
-        found.map(|(kind, ..)| *kind).ok_or_else(|| {
-            let names: Vec<_> = SaveType::ALL.iter().map(|(_, name, _)| *name).collect();
-            format!("the type of a save is one of {}", names.join(", "))
-        })
+        named(&SaveType::ALL, text, "the type of a save")
     }
 }
 
@@ -188,10 +183,10 @@ impl Hardware {
         };
         Ok(ConsoleSetup {
             bios,
-            model: self.gb_model.and_then(GbModel::for_mgba),
+            model: self.gb_model.map(|model| GbModel::ALL[model as usize].2),
             borders: self.borders,
             palette: self.palette.map(Palette::for_mgba),
-            save_type: self.save_type.for_mgba(),
+            save_type: SaveType::ALL[self.save_type as usize].2,
         })
     }
 

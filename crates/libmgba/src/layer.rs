@@ -20,10 +20,7 @@ impl Core {
     }
 
     fn layers_of(&self, sound: bool) -> impl Iterator<Item = Layer> {
-        (0..).map_while(move |index| {
-            let (name, title, enabled) = self.handle.layer(sound, index)?;
-            Some(Layer { name, title, sound, enabled })
-        })
+        (0..).map_while(move |index| self.handle.layer(sound, index))
     }
 
     /// Switches a layer or a channel on or off, from the next frame on. This does not affect the game. Returns whether
@@ -32,7 +29,7 @@ impl Core {
         for sound in [false, true] {
             let index = self.layers_of(sound).position(|layer| layer.name == name);
             if let Some(index) = index {
-                self.handle.enable_layer(sound, index, enabled);
+                self.switch_layer(sound, index, enabled);
                 return true;
             }
         }

@@ -60,7 +60,7 @@ pub use crate::log::Level;
 pub use crate::media::Frame;
 pub use crate::patch::Patching;
 pub use crate::platform::Platform;
-pub use crate::rom::{read_patched_rom, read_rom};
+pub use crate::rom::read_patched_rom;
 pub use crate::sensor::Sensor;
 pub use crate::state::{Save, SaveId, flags};
 /// Returns the free memory of this process to the system, if the C library supports it (glibc).

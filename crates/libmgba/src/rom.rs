@@ -27,21 +27,12 @@ pub(crate) struct Rom {
     pub bytes: Vec<u8>,
 }
 
-/// Reads the bytes of a ROM as [`Core::open`](crate::Core::open) does, from a plain file or an archive.
+/// Reads the bytes of a ROM as [`Core::open_with`](crate::Core::open_with) does, from a plain file or an archive.
 ///
 /// # Errors
 ///
-/// As for [`Core::open`](crate::Core::open), if the file cannot be read or contains no game. This does not check that
-/// the bytes are a ROM.
-pub fn read_rom(path: &Path) -> Result<Vec<u8>, Error> {
-    Rom::read(path).map(|rom| rom.bytes)
-}
-
-/// Reads the bytes of a ROM as [`Core::open_with`](crate::Core::open_with) does.
-///
-/// # Errors
-///
-/// As for [`read_rom`], and [`Error::Patch`].
+/// As for [`Core::open_with`](crate::Core::open_with), if the file cannot be read, contains no game, or cannot be
+/// patched. This does not check that the bytes are a ROM.
 pub fn read_patched_rom(path: &Path, patching: &Patching) -> Result<Vec<u8>, Error> {
     Rom::read_patched(path, patching).map(|rom| rom.bytes)
 }

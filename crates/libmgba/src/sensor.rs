@@ -73,6 +73,6 @@ impl Core {
         let range = sensor.range();
         let thousandths = thousandths.clamp(*range.start(), *range.end());
         self.sensors[sensor as usize] = thousandths;
-        self.handle.set_sensor(sensor as u32, sensor.for_mgba(thousandths));
+        self.put_sensor(sensor as u32, sensor.for_mgba(thousandths));
     }
 }

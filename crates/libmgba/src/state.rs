@@ -163,12 +163,7 @@ impl Core {
     /// The save in use, if there is one, and earlier saves that were replaced by another ROM or save. Earlier saves
     /// stay until [`forget_save`](Core::forget_save).
     pub fn saves(&self) -> impl Iterator<Item = Save<'_>> {
-        (0..).map_while(|index| self.handle.save(index)).map(|save| Save {
-            id: SaveId(save.id),
-            bytes: save.bytes,
-            in_use: save.open,
-            loaded_from: save.path.map(path_of),
-        })
+        (0..).map_while(|index| self.handle.save(index))
     }
 
     /// Drops a save that is no longer in use.
@@ -185,23 +180,11 @@ impl Core {
     pub fn save_data(&mut self) -> Result<Vec<u8>, Error> {
         self.handle.save_data().map_err(|_| Error::OutOfMemory)
     }
-
-    /// Writes save data to the cartridge, and to its save if one is in use.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::SaveSize`] and [`Error::SaveRefused`].
-    pub fn set_save_data(&mut self, data: &[u8]) -> Result<(), Error> {
-        if data.is_empty() || data.len() > MAX_SAVE_SIZE {
-            return Err(Error::SaveSize { len: data.len() as u64 });
-        }
-        self.handle.set_save_data(data).map_err(|_| Error::SaveRefused { len: data.len() })
-    }
 }
 
 /// Identifies a save of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SaveId(u64);
+pub struct SaveId(pub(crate) u64);
 
 /// A battery save.
 #[derive(Clone, Debug)]
@@ -218,12 +201,12 @@ pub struct Save<'a> {
 }
 
 #[cfg(unix)]
-fn path_of(bytes: &[u8]) -> PathBuf {
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes).into()
 }
 
 #[cfg(not(unix))]
-fn path_of(bytes: &[u8]) -> PathBuf {
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 

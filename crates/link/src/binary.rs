@@ -9,7 +9,6 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::session::Submission;
 use crate::silence::{self, SilenceCheck};
 use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
 
@@ -106,7 +105,7 @@ impl BinaryConnection<'_> {
                 ready = self.stream.writable(), if blocked => ready?,
                 count = self.state.inbox.recv_many(&mut submissions, BURST), if !stopping => {
                     stopping = count == 0;
-                    self.take(&mut submissions);
+                    submissions.drain(..).for_each(|submission| self.state.session.submit(submission));
                 }
                 () = asked_to_stop(&mut self.state.stop), if !stopping => {
                     stopping = true;
@@ -117,12 +116,6 @@ impl BinaryConnection<'_> {
             }
         }
         Ok(())
-    }
-
-    fn take(&mut self, submissions: &mut Vec<Submission>) {
-        for submission in submissions.drain(..) {
-            self.state.session.submit(submission);
-        }
     }
 
     fn write(&mut self) -> io::Result<()> {

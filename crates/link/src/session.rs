@@ -197,10 +197,7 @@ impl Session {
 
     /// Fails every open request.
     pub fn fail_all(&mut self, error: &LinkError) {
-        self.deadlines.clear();
-        while let Some((_, open)) = self.open.pop_first() {
-            (open.respond)(Err(error.clone()));
-        }
+        self.fail(error, |_| true);
     }
 
     fn remove(&mut self, id: u64) -> Option<OpenRequest> {

@@ -165,9 +165,7 @@ impl StateFetcher {
         }
         (progress.beginning, progress.kept, progress.went_to) = (None, Some(frame), None);
     }
-}
 
-impl StateFetcher {
     /// Replaces the operation `rewind` of a batch with operations that the script has: they save the current state and
     /// load an earlier one. `index`, `frame` and `line` are those of the first `rewind`; `now` is the emulator's frame
     /// counter.

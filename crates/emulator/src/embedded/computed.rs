@@ -113,17 +113,11 @@ impl Frozen {
         address: &[u8],
         data: Vec<u8>,
     ) -> Result<(), OpError> {
-        if !(1..=MAX_FROZEN_NAME).contains(&name.len()) {
-            let length = name.len();
-            return Err(OpError::bad_argument(format!(
-                "name has {length} bytes; use 1 to {MAX_FROZEN_NAME}"
-            )));
-        }
-        if !(1..=MAX_FROZEN_LENGTH).contains(&data.len()) {
-            let length = data.len();
-            return Err(OpError::bad_argument(format!(
-                "data has {length} bytes; use 1 to {MAX_FROZEN_LENGTH}"
-            )));
+        let lengths = [("name", name.len(), MAX_FROZEN_NAME), ("data", data.len(), MAX_FROZEN_LENGTH)];
+        for (what, length, most) in lengths {
+            if !(1..=most).contains(&length) {
+                return Err(OpError::bad_argument(format!("{what} has {length} bytes; use 1 to {most}")));
+            }
         }
         let others = self.all.iter().filter(|other| other.name != name).count();
         if others >= MAX_FROZEN {

@@ -272,6 +272,18 @@ impl HistoryKeeper {
             self.history.note_change(frame);
         }
     }
+
+    /// Called after the core went back to this frame. `pictured` says whether the core has a picture of it.
+    fn went_back(&mut self, line: u32, frame: u32, pictured: bool) {
+        self.history.set_current(line);
+        (self.beginning, self.has_rewound_picture) = (Beginning::Rewind { line, frame }, pictured);
+        if self.history.is_end(line, frame) {
+            // The core is at the end of the last line again, so the next frames continue that line.
+            (self.next, self.kept) = (Some(frame), frame);
+            (self.keys, self.changed) = (None, false);
+            self.last.clear();
+        }
+    }
 }
 
 impl Machine {
@@ -357,20 +369,6 @@ impl Machine {
         // Discard the sound of these frames, because it was already played before.
         core.read_samples();
         Ok(draws_next || !found.keys.is_empty())
-    }
-}
-
-impl HistoryKeeper {
-    /// Called after the core went back to this frame. `pictured` says whether the core has a picture of it.
-    fn went_back(&mut self, line: u32, frame: u32, pictured: bool) {
-        self.history.set_current(line);
-        (self.beginning, self.has_rewound_picture) = (Beginning::Rewind { line, frame }, pictured);
-        if self.history.is_end(line, frame) {
-            // The core is at the end of the last line again, so the next frames continue that line.
-            (self.next, self.kept) = (Some(frame), frame);
-            (self.keys, self.changed) = (None, false);
-            self.last.clear();
-        }
     }
 }
 

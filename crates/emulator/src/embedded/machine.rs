@@ -245,14 +245,6 @@ impl Machine {
         Ok(())
     }
 
-    /// Plays a timeline. Returns its id.
-    ///
-    /// # Errors
-    /// If it is not valid, or another timeline has one of its keys.
-    pub fn play_keys(&mut self, steps: &[u8]) -> Result<u32, OpError> {
-        self.play(timeline::decode(steps)?)
-    }
-
     /// Plays the steps of a timeline. Returns its id.
     ///
     /// # Errors

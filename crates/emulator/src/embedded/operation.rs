@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use framewire_libmgba::{Core, Error, Level, Options};
-use framewire_protocol::{Keys, MAX_RANGE, Op, OpError, Status, Value, watch};
+use framewire_protocol::{Keys, MAX_RANGE, Op, OpError, Status, Value, timeline, watch};
 
 use super::computed;
 use super::errors::{failed, unknown_domain, unknown_register};
@@ -56,8 +56,7 @@ impl Machine {
             }
             Op::WriteRange { address, data } => {
                 check_length(data.len())?;
-                core.write_range(address, &data).map_err(failed)?;
-                Value::None
+                done(core.write_range(address, &data))?
             }
 
             Op::Domains {} => {
@@ -70,16 +69,13 @@ impl Machine {
             }
             Op::DomainSize { domain } => int(core.domains()[find_domain(core, &domain)?].size),
             Op::DomainRead8 { domain, address } => {
-                let domain = find_domain(core, &domain)?;
-                int(core.domain_read8(domain, address).map_err(failed)?)
+                int(core.domain_read8(find_domain(core, &domain)?, address).map_err(failed)?)
             }
             Op::DomainRead16 { domain, address } => {
-                let domain = find_domain(core, &domain)?;
-                int(core.domain_read16(domain, address).map_err(failed)?)
+                int(core.domain_read16(find_domain(core, &domain)?, address).map_err(failed)?)
             }
             Op::DomainRead32 { domain, address } => {
-                let domain = find_domain(core, &domain)?;
-                int(core.domain_read32(domain, address).map_err(failed)?)
+                int(core.domain_read32(find_domain(core, &domain)?, address).map_err(failed)?)
             }
             Op::DomainReadRange { domain, address, length } => {
                 check_length(length as usize)?;
@@ -87,19 +83,13 @@ impl Machine {
                 Value::Bytes(core.domain_read_range(domain, address, length as usize).map_err(failed)?)
             }
             Op::DomainWrite8 { domain, address, value } => {
-                let domain = find_domain(core, &domain)?;
-                core.domain_write8(domain, address, value).map_err(failed)?;
-                Value::None
+                done(core.domain_write8(find_domain(core, &domain)?, address, value))?
             }
             Op::DomainWrite16 { domain, address, value } => {
-                let domain = find_domain(core, &domain)?;
-                core.domain_write16(domain, address, value).map_err(failed)?;
-                Value::None
+                done(core.domain_write16(find_domain(core, &domain)?, address, value))?
             }
             Op::DomainWrite32 { domain, address, value } => {
-                let domain = find_domain(core, &domain)?;
-                core.domain_write32(domain, address, value).map_err(failed)?;
-                Value::None
+                done(core.domain_write32(find_domain(core, &domain)?, address, value))?
             }
 
             Op::ReadRegister { register } => match core.read_register(&register) {
@@ -137,11 +127,10 @@ impl Machine {
                 if keys == 0 {
                     return Err(OpError::bad_argument("`keys` names no key"));
                 }
-                self.hold_keys(keys, frames)?;
-                Value::None
+                self.hold_keys(keys, frames).map(|()| Value::None)?
             }
 
-            Op::PlayKeys { steps } => int(self.play_keys(&steps)?),
+            Op::PlayKeys { steps } => int(self.play(timeline::decode(&steps)?)?),
             Op::AppendKeys { steps } => {
                 let (id, frames) = self.append_keys(&steps)?;
                 Value::List(vec![Value::Text(id.to_string()), Value::Text(frames.to_string())])
@@ -173,17 +162,12 @@ impl Machine {
             }
             Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
             Op::LoadSaveFile { path, temporary: true } => {
-                Saves::load_temporary(core, Path::new(&path))?;
-                Value::Bool(true)
+                Saves::load_temporary(core, Path::new(&path)).map(|()| Value::Bool(true))?
             }
             Op::LoadSaveFile { path, temporary: false } => {
-                self.saves.load(core, Path::new(&path))?;
-                Value::Bool(true)
+                self.saves.load(core, Path::new(&path)).map(|()| Value::Bool(true))?
             }
-            Op::AutoloadSave {} => {
-                self.saves.autoload(core)?;
-                Value::Bool(true)
-            }
+            Op::AutoloadSave {} => self.saves.autoload(core).map(|()| Value::Bool(true))?,
 
             Op::Reset {} => {
                 self.reset();
@@ -201,35 +185,17 @@ impl Machine {
                 self.run.resume();
                 Value::None
             }
-            Op::SetSpeed { thousandths } => {
-                self.run.set_speed(thousandths)?;
-                Value::None
-            }
+            Op::SetSpeed { thousandths } => self.run.set_speed(thousandths).map(|()| Value::None)?,
             Op::Advance { frames } => int(self.advance(frames)?),
             Op::Rewind { frame, line } => int(self.rewind(line, frame)?),
-            Op::Lockstep { timeout } => {
-                self.run.set_lockstep(timeout)?;
-                Value::None
-            }
+            Op::Lockstep { timeout } => self.run.set_lockstep(timeout).map(|()| Value::None)?,
 
             Op::Screenshot {} => Value::Bytes(media::png(core)?),
-            Op::ScreenshotFile { path } => {
-                core.screenshot_file(Path::new(&path)).map_err(failed)?;
-                Value::None
-            }
+            Op::ScreenshotFile { path } => done(core.screenshot_file(Path::new(&path)))?,
 
-            Op::ConsoleLog { message } => {
-                (self.console)(Level::Info, &message);
-                Value::None
-            }
-            Op::ConsoleWarn { message } => {
-                (self.console)(Level::Warn, &message);
-                Value::None
-            }
-            Op::ConsoleError { message } => {
-                (self.console)(Level::Error, &message);
-                Value::None
-            }
+            Op::ConsoleLog { message } => self.log(Level::Info, &message),
+            Op::ConsoleWarn { message } => self.log(Level::Warn, &message),
+            Op::ConsoleError { message } => self.log(Level::Error, &message),
 
             Op::Cheats {} => {
                 self.cheats.drop_if_removed(core);
@@ -245,20 +211,17 @@ impl Machine {
             }
             Op::EnableCheat { id, enabled } => {
                 self.check_may_change("cheats")?;
-                self.cheats.enable(&mut self.core, id, enabled)?;
-                Value::None
+                self.cheats.enable(&mut self.core, id, enabled).map(|()| Value::None)?
             }
             Op::RemoveCheat { id } => {
                 self.check_may_change("cheats")?;
-                self.cheats.remove(&mut self.core, id)?;
-                Value::None
+                self.cheats.remove(&mut self.core, id).map(|()| Value::None)?
             }
 
             Op::Sensors {} => sensors::list(core),
             Op::SetSensor { sensor, thousandths } => {
                 self.check_may_change("sensors")?;
-                sensors::set(&mut self.core, &sensor, thousandths)?;
-                Value::None
+                sensors::set(&mut self.core, &sensor, thousandths).map(|()| Value::None)?
             }
             Op::Layers {} => layers::list(core),
             Op::SetLayer { layer, enabled } => {
@@ -305,8 +268,7 @@ impl Machine {
             }
             Op::Freeze { name, kind, address, data } => {
                 self.check_may_change("writes to memory")?;
-                self.frozen.add(&mut self.core, name, kind, &address, data)?;
-                Value::None
+                self.frozen.add(&mut self.core, name, kind, &address, data).map(|()| Value::None)?
             }
             Op::Unfreeze { name } => Value::Bool(self.frozen.remove(&name)),
             Op::Frozen {} => self.frozen.list(),
@@ -379,6 +341,11 @@ impl Machine {
         Ok(Value::Bool(true))
     }
 
+    fn log(&mut self, level: Level, message: &str) -> Value {
+        (self.console)(level, message);
+        Value::None
+    }
+
     fn reset(&mut self) {
         self.core.reset();
         self.discontinue(Discontinuity::Reset);
@@ -387,6 +354,11 @@ impl Machine {
 
 fn int(value: impl Into<i64>) -> Value {
     Value::Int(value.into())
+}
+
+/// The result of an operation that returns nothing.
+fn done(result: std::result::Result<(), Error>) -> Result {
+    result.map(|()| Value::None).map_err(failed)
 }
 
 /// The result of an action: `true` if it succeeded. If it failed, mGBA's script interface returns only `false`; this

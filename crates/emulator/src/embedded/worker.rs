@@ -170,14 +170,10 @@ impl Worker {
         };
         let inbox = &self.inbox;
         driver.wait(end.saturating_duration_since(Instant::now()), &|| !inbox.is_empty());
-        match self.inbox.try_recv() {
-            Ok(job) => self.job(job),
-            Err(TryRecvError::Empty) => Ok(()),
-            Err(TryRecvError::Disconnected) => Err(Stop),
-        }
+        self.serve_waiting(Instant::now())
     }
 
-    /// Does the jobs in the queue, until `end` at the latest.
+    /// Does the jobs in the queue. Begins no further job after `end`, except the first.
     fn serve_waiting(&mut self, end: Instant) -> Result<(), Stop> {
         loop {
             match self.inbox.try_recv() {

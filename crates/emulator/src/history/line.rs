@@ -188,9 +188,7 @@ impl Line {
     pub fn thumbnail(&self, frame: u32) -> Option<Thumbnail> {
         self.states.iter().find(|state| state.frame == frame)?.thumbnail.clone()
     }
-}
 
-impl Line {
     pub fn new(id: u32, beginning: Beginning) -> Line {
         Line { id, beginning, states: VecDeque::new(), keys: VecDeque::new(), size: 0 }
     }

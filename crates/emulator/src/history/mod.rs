@@ -93,9 +93,7 @@ impl History {
     pub fn thumbnail(&self, line: u32, frame: u32) -> Option<Thumbnail> {
         self.0.lock().get(line)?.thumbnail(frame)
     }
-}
 
-impl History {
     /// Whether the history may take any memory, so that states are kept at all.
     pub(crate) fn is_on(&self) -> bool {
         self.0.lock().budget > 0
@@ -185,9 +183,7 @@ impl Lines {
     fn used(&self) -> usize {
         self.all.iter().map(Line::size).sum()
     }
-}
 
-impl Lines {
     /// Drops the oldest group of states: a state that is stored on its own and the differences that follow it. Returns
     /// false if only the newest group is left.
     fn drop_oldest(&mut self) -> bool {

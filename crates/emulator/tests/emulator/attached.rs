@@ -57,6 +57,11 @@ pub fn ready(emulator: &Attached) {
 
 /// A core that runs the script, and an emulator that is connected to it.
 pub fn attached() -> (Runtime, Embedded, Attached) {
+    attached_to(host)
+}
+
+/// A core whose script listens at the port that `host` gets, and an emulator that is connected to it.
+pub fn attached_to(host: impl FnOnce(u16) -> Embedded) -> (Runtime, Embedded, Attached) {
     let (runtime, port) = (runtime(), free_port());
     let host = host(port);
     let emulator = attach(port, &runtime);
@@ -197,10 +202,7 @@ fn a_missing_emulator_is_reported_and_used_again_when_it_is_back() {
 
 #[test]
 fn open_requests_are_answered_before_the_connection_is_closed() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (runtime, _host, emulator) = attached();
     let pending: Vec<_> =
         (0..100).map(|_| emulator.submit(Op::Echo { data: vec![5; 100] }.into(), seconds(5.0))).collect();
     runtime.block_on(emulator.close());

@@ -347,10 +347,7 @@ fn framewires_own_requests_do_not_restart_the_time_out_of_lockstep() {
 #[test]
 fn lockstep_ends_within_two_seconds_after_the_connection_is_lost() {
     let measure = || {
-        let (other, port) = (runtime(), free_port());
-        let host = host(port);
-        let emulator = attach(port, &other);
-        ready(&emulator);
+        let (other, host, emulator) = attached();
         call(&emulator, Op::Lockstep { timeout: 60_000 });
         let begun = Instant::now();
         other.shutdown_background();
@@ -394,10 +391,7 @@ fn lockstep_continues_after_a_short_disconnection() {
 #[test]
 fn closing_the_emulator_ends_lockstep_at_once() {
     let measure = || {
-        let (runtime, port) = (runtime(), free_port());
-        let host = host(port);
-        let emulator = attach(port, &runtime);
-        ready(&emulator);
+        let (runtime, host, emulator) = attached();
         call(&emulator, Op::Lockstep { timeout: 60_000 });
         runtime.block_on(emulator.close());
         seconds_until_frames(&host)
@@ -424,10 +418,7 @@ fn a_long_advance_is_answered_after_its_frames_and_the_next_request_waits_for_it
 
 #[test]
 fn watches_end_when_the_emulator_is_closed() {
-    let (runtime, port) = (runtime(), free_port());
-    let _host = host(port);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (runtime, _host, emulator) = attached();
     let (mut watch, _) = begin(&emulator, request(vec![range(UNUSED, 4)]));
     runtime.block_on(emulator.close());
     assert_eq!(within(Duration::from_secs(5), watch.next()), Some(None));

@@ -10,8 +10,8 @@ use tokio::sync::broadcast::Receiver;
 use crate::until_good::until_good;
 
 use super::support::{
-    DEMO, alone, batch, bytes, call, config, number, one_frame_run, rebuilt, refusal, rom_file, seconds,
-    soon, start, wait_for,
+    DEMO, alone, batch, bytes, call, config, number, one_frame_run, rebuilt, refusal, rom_file, script,
+    seconds, soon, start, wait_for,
 };
 
 fn frame(emulator: &impl Emulator) -> i64 {
@@ -172,7 +172,6 @@ fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
 
 #[test]
 fn resets_and_loaded_states_of_a_script_are_reported() {
-    let script = tempfile::Builder::new().suffix(".lua").tempfile().expect("a file");
     let code = "callbacks:add('frame', function()
         local frame = emu:currentFrame()
         if frame == 5 then state = emu:saveStateBuffer(0) end
@@ -182,7 +181,7 @@ fn resets_and_loaded_states_of_a_script_are_reported() {
             if times == 2 then emu:reset() end
         end
     end)";
-    std::fs::write(script.path(), code).expect("written");
+    let script = script(code);
     let config = config(Speed::Times(1.0), true, vec![script.path().to_owned()]);
     let emulator = Embedded::start(config).expect("a core");
     let mut events = emulator.events();

@@ -13,7 +13,7 @@ use crate::until_good::until_good;
 
 use super::support::{
     DEMO, UNUSED, alone, assert_each_tap_is_a_press, assert_states_are_restored, batch, bytes, call, config,
-    read32, refusal, script, seconds, soon, start, submit, wait_for,
+    read32, refusal, rom_file, script, seconds, soon, start, submit, wait_for,
 };
 
 #[test]
@@ -205,14 +205,12 @@ fn the_state_is_up_to_date_after_each_batch() {
 fn a_game_that_a_script_loads_is_reported() {
     let mut rom = DEMO.to_vec();
     rom[0xA0..0xAC].copy_from_slice(b"ANOTHER\0\0\0\0\0");
-    let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
-    std::fs::write(file.path(), rom).expect("written");
+    let (_file, path) = rom_file(&rom);
     let source = format!(
         "local done = false
          callbacks:add('frame', function()
-           if not done then done = true; assert(emu:loadFile({:?})) end
-         end)",
-        file.path()
+           if not done then done = true; assert(emu:loadFile({path:?})) end
+         end)"
     );
     let script = script(&source);
     let emulator = Embedded::start(config(Speed::Times(1.0), true, vec![script.path().to_owned()]))

@@ -6,7 +6,7 @@ use framewire_emulator::{Emulator, WatchRequest};
 use framewire_expression::Code;
 use framewire_protocol::{Op, Status};
 
-use super::support::{UNUSED, batch, bytes, call, config, hold_a, number, read32, refusal, start};
+use super::support::{UNUSED, batch, bytes, call, config, hold_a, number, read32, refusal, script, start};
 
 fn back(frame: u32) -> Op {
     Op::Rewind { frame, line: 0 }
@@ -232,8 +232,7 @@ fn without_memory_there_is_no_history() {
 
 #[test]
 fn with_scripts_no_frame_runs_after_going_back() {
-    let script = tempfile::NamedTempFile::with_suffix(".lua").unwrap();
-    std::fs::write(script.path(), "callbacks:add('frame', function() end)").unwrap();
+    let script = script("callbacks:add('frame', function() end)");
     let scripts = vec![script.path().to_owned()];
     let emulator = Embedded::start(config(Speed::Times(1.0), true, scripts)).unwrap();
     run(&emulator, 300);

@@ -3,10 +3,9 @@
 use framewire_emulator::Attached;
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_protocol::{Op, Status, Value};
-use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 
-use super::attached::{attach, attached, free_port, ready, runtime, scripts};
+use super::attached::{attached, attached_to, scripts};
 use super::exact::{Console, FIRST, color_rom, compare};
 use super::support::{GAME_FRAME, batch, call, config, read32, refusal, start, wait_for};
 
@@ -16,22 +15,12 @@ fn color(paused: bool, scripts: Vec<std::path::PathBuf>) -> Embedded {
     Embedded::start(config).expect("the ROM starts")
 }
 
-/// A core with a Game Boy Color game that runs the script, and an emulator that is attached to it. The order of the
-/// fields is the order in which they are dropped.
-struct ScriptedColor {
-    emulator: Attached,
-    _host: Embedded,
-    _settings: NamedTempFile,
-    _runtime: Runtime,
-}
-
-fn scripted_color() -> ScriptedColor {
-    let (runtime, port) = (runtime(), free_port());
-    let (scripts, settings) = scripts(port);
-    let host = color(false, scripts);
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
-    ScriptedColor { emulator, _host: host, _settings: settings, _runtime: runtime }
+/// A core with a Game Boy Color game that runs the script, and an emulator that is attached to it.
+fn scripted_color() -> (Runtime, Embedded, Attached) {
+    attached_to(|port| {
+        let (scripts, _settings) = scripts(port);
+        color(false, scripts)
+    })
 }
 
 #[test]
@@ -50,11 +39,7 @@ fn every_access_to_a_game_boy_color_is_exact() {
 
 #[test]
 fn every_access_to_a_game_boy_advance_is_exact_in_the_script() {
-    let (runtime, port) = (runtime(), free_port());
-    let (scripts, _settings) = scripts(port);
-    let _host = Embedded::start(config(Speed::Times(1.0), false, scripts)).expect("the script loads");
-    let emulator = attach(port, &runtime);
-    ready(&emulator);
+    let (_runtime, _host, emulator) = attached();
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
     call(&emulator, Op::Lockstep { timeout: 60_000 });
     compare(&emulator, Console::Gba, 1000);
@@ -62,10 +47,9 @@ fn every_access_to_a_game_boy_advance_is_exact_in_the_script() {
 
 #[test]
 fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
-    let scripted = scripted_color();
-    let emulator = &scripted.emulator;
-    call(emulator, Op::Lockstep { timeout: 60_000 });
-    compare(emulator, Console::Gbc(FIRST), 1000);
+    let (_runtime, _host, emulator) = scripted_color();
+    call(&emulator, Op::Lockstep { timeout: 60_000 });
+    compare(&emulator, Console::Gbc(FIRST), 1000);
 }
 
 #[test]
@@ -79,52 +63,48 @@ fn the_script_reads_a_16_bit_number_beyond_the_end_of_a_rom_correctly() {
 
 #[test]
 fn the_script_reads_locked_cartridge_ram_without_unlocking_it() {
-    let scripted = scripted_color();
-    let emulator = &scripted.emulator;
+    let (_runtime, _host, emulator) = scripted_color();
     let write = |address, value| Op::Write8 { address, value };
-    batch(emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
+    batch(&emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
     let read = || Op::DomainRead16 { domain: "sram".to_owned(), address: 1 };
-    assert_eq!(call(emulator, read()), Value::Int(0xFF42));
-    call(emulator, write(0xA001, 0x43));
-    assert_eq!(call(emulator, read()), Value::Int(0xFF42));
+    assert_eq!(call(&emulator, read()), Value::Int(0xFF42));
+    call(&emulator, write(0xA001, 0x43));
+    assert_eq!(call(&emulator, read()), Value::Int(0xFF42));
 }
 
 #[test]
 fn the_script_refuses_a_write_to_an_unmapped_bank_of_cartridge_ram() {
-    let scripted = scripted_color();
-    let emulator = &scripted.emulator;
-    call(emulator, Op::Write8 { address: 0, value: 0x0A });
+    let (_runtime, _host, emulator) = scripted_color();
+    call(&emulator, Op::Write8 { address: 0, value: 0x0A });
     let sram = || "sram".to_owned();
     let refused =
-        refusal(emulator, Op::DomainWrite32 { domain: sram(), address: 0x1FFE, value: 0x0102_0304 });
+        refusal(&emulator, Op::DomainWrite32 { domain: sram(), address: 0x1FFE, value: 0x0102_0304 });
     assert_eq!(refused.status, Status::Unsupported);
     let read = Op::DomainRead32 { domain: sram(), address: 0x1FFE };
-    assert_eq!(call(emulator, read), Value::Int(0xFFFF_FFFF));
+    assert_eq!(call(&emulator, read), Value::Int(0xFFFF_FFFF));
 }
 
 /// A regression test: when the script undid a refused write, it changed the mapped bank.
 #[test]
 fn a_refused_write_does_not_change_another_bank_of_cartridge_ram() {
-    let scripted = scripted_color();
-    let emulator = &scripted.emulator;
+    let (_runtime, _host, emulator) = scripted_color();
     let write = |address, value| Op::Write8 { address, value };
-    batch(emulator, vec![write(0, 0x0A), write(0xAFFC, 0x42)]);
+    batch(&emulator, vec![write(0, 0x0A), write(0xAFFC, 0x42)]);
     // Bank 2 contains 0xFF at this address, so the write would change only the second byte.
     let other_bank = Op::DomainWrite16 { domain: "sram".to_owned(), address: 0x4FFC, value: 0x00FF };
-    assert_eq!(refusal(emulator, other_bank).status, Status::Unsupported);
+    assert_eq!(refusal(&emulator, other_bank).status, Status::Unsupported);
     assert_eq!(
-        call(emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 0xFFC }),
+        call(&emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 0xFFC }),
         Value::Int(0x42)
     );
 }
 
 #[test]
 fn the_script_refuses_to_write_255_to_locked_cartridge_ram() {
-    let scripted = scripted_color();
-    let emulator = &scripted.emulator;
+    let (_runtime, _host, emulator) = scripted_color();
     let write = |address, value| Op::Write8 { address, value };
-    batch(emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
-    let refused = refusal(emulator, Op::DomainWrite8 { domain: "sram".to_owned(), address: 1, value: 0xFF });
+    batch(&emulator, vec![write(0, 0x0A), write(0xA001, 0x42), write(0, 0)]);
+    let refused = refusal(&emulator, Op::DomainWrite8 { domain: "sram".to_owned(), address: 1, value: 0xFF });
     assert_eq!(refused.status, Status::Unsupported);
-    assert_eq!(call(emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 1 }), Value::Int(0x42));
+    assert_eq!(call(&emulator, Op::DomainRead8 { domain: "sram".to_owned(), address: 1 }), Value::Int(0x42));
 }

@@ -41,40 +41,22 @@ pub enum CheatKind {
 }
 
 impl CheatKind {
-    const ALL: [CheatKind; 8] = [
-        CheatKind::Auto,
-        CheatKind::GameShark,
-        CheatKind::GameSharkRaw,
-        CheatKind::ActionReplay,
-        CheatKind::ActionReplayRaw,
-        CheatKind::CodeBreaker,
-        CheatKind::GameGenie,
-        CheatKind::Raw,
+    /// The kinds in the order of the enum, with their names in operations. Also the word for the encryption in mGBA's
+    /// cheat files, where it comes after a `!`; `None` if there is no such word.
+    const ALL: [(CheatKind, &'static str, Option<&'static CStr>); 8] = [
+        (CheatKind::Auto, "auto", None),
+        (CheatKind::GameShark, "gameshark", Some(c"GSAv1")),
+        (CheatKind::GameSharkRaw, "gameshark_raw", Some(c"GSAv1 raw")),
+        (CheatKind::ActionReplay, "action_replay", Some(c"PARv3")),
+        (CheatKind::ActionReplayRaw, "action_replay_raw", Some(c"PARv3 raw")),
+        (CheatKind::CodeBreaker, "codebreaker", None),
+        (CheatKind::GameGenie, "game_genie", None),
+        (CheatKind::Raw, "raw", None),
     ];
 
     /// Its name in operations, such as `game_genie`.
     pub fn name(self) -> &'static str {
-        match self {
-            CheatKind::Auto => "auto",
-            CheatKind::GameShark => "gameshark",
-            CheatKind::GameSharkRaw => "gameshark_raw",
-            CheatKind::ActionReplay => "action_replay",
-            CheatKind::ActionReplayRaw => "action_replay_raw",
-            CheatKind::CodeBreaker => "codebreaker",
-            CheatKind::GameGenie => "game_genie",
-            CheatKind::Raw => "raw",
-        }
-    }
-
-    /// The word for this encryption in mGBA's cheat files, where it comes after a `!`. `None` if there is no such word.
-    fn directive(self) -> Option<&'static CStr> {
-        match self {
-            CheatKind::GameShark => Some(c"GSAv1"),
-            CheatKind::GameSharkRaw => Some(c"GSAv1 raw"),
-            CheatKind::ActionReplay => Some(c"PARv3"),
-            CheatKind::ActionReplayRaw => Some(c"PARv3 raw"),
-            CheatKind::Auto | CheatKind::CodeBreaker | CheatKind::GameGenie | CheatKind::Raw => None,
-        }
+        CheatKind::ALL[self as usize].1
     }
 }
 
@@ -88,9 +70,10 @@ impl FromStr for CheatKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CheatKind, String> {
-        CheatKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            let names: Vec<_> = CheatKind::ALL.iter().map(|kind| kind.name()).collect();
-            format!("is {text:?}; accepted is {}", names.join(", "))
+        let found = CheatKind::ALL.iter().find(|(_, name, _)| *name == text);
+        found.map(|(kind, ..)| *kind).ok_or_else(|| {
+            let names = CheatKind::ALL.map(|(_, name, _)| name).join(", ");
+            format!("is {text:?}; accepted is {names}")
         })
     }
 }
@@ -177,27 +160,12 @@ impl Core {
         }
         let codes = CheatCodes {
             name: c_string(cheat.name.clone()),
-            directive: cheat.kind.directive(),
+            directive: CheatKind::ALL[cheat.kind as usize].2,
             keeps_encryption: cheat.file.is_some(),
             lines,
             enabled: cheat.enabled,
         };
         self.handle.add_cheat(&codes).map_err(|(status, problem)| refusal(cheat, status, problem))
-    }
-
-    /// Number of cheats. A script that loads another game removes them.
-    pub fn cheats(&mut self) -> usize {
-        self.handle.cheats()
-    }
-
-    /// Switches the cheat with this index on or off. Does nothing if there is no such cheat.
-    pub fn enable_cheat(&mut self, index: usize, enabled: bool) {
-        self.handle.enable_cheat(index, enabled);
-    }
-
-    /// Removes the cheat with this index. Does nothing if there is no such cheat.
-    pub fn remove_cheat(&mut self, index: usize) {
-        self.handle.remove_cheat(index);
     }
 }
 

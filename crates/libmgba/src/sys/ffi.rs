@@ -152,7 +152,6 @@ unsafe extern "C" {
     pub fn fw_state_save(core: *mut RawCore, flags: c_int, out: *mut *mut u8, len: *mut usize) -> c_int;
     pub fn fw_state_load(core: *mut RawCore, data: *const u8, len: usize, flags: c_int) -> c_int;
     pub fn fw_save_get(core: *mut RawCore, out: *mut *mut u8, len: *mut usize) -> c_int;
-    pub fn fw_save_set(core: *mut RawCore, data: *const u8, len: usize) -> c_int;
 
     pub fn fw_clock_set_host(core: *mut RawCore);
     pub fn fw_clock_set_frames(core: *mut RawCore, now: i64, zone: i32);

@@ -12,7 +12,10 @@ use super::ffi::{
     RawRom, RawSave,
 };
 use super::status::{Status, check};
+use crate::domain::Domain;
+use crate::layer::Layer;
 use crate::log::Level;
+use crate::state::{Save, SaveId, path_of};
 
 /// Owns a core of the shim, and has safe methods for the shim's functions.
 ///
@@ -48,14 +51,6 @@ static ATTACH: Mutex<()> = Mutex::new(());
 
 /// libmgba's log is switched off before the first core is opened.
 static LOG_OFF: Once = Once::new();
-
-/// A battery save, with the bytes that its file would have.
-pub struct SaveView<'a> {
-    pub id: u64,
-    pub bytes: &'a [u8],
-    pub path: Option<&'a [u8]>,
-    pub open: bool,
-}
 
 /// A ROM for the shim. `fw.h` explains its fields.
 pub struct RomFile<'a> {
@@ -129,26 +124,6 @@ impl Handle {
         check(unsafe { ffi::fw_load_file(self.ptr(), &rom.raw()) })
     }
 
-    pub fn reset(&mut self) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_reset(self.ptr()) }
-    }
-
-    pub fn run_frame(&mut self) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_run_frame(self.ptr()) }
-    }
-
-    pub fn frame_over(&mut self) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_frame_over(self.ptr()) }
-    }
-
-    pub fn platform(&self) -> c_int {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_platform(self.ptr()) }
-    }
-
     pub fn title(&self) -> String {
         self.name(ffi::fw_title)
     }
@@ -175,17 +150,17 @@ impl Handle {
         unsafe { ffi::fw_write_range(self.ptr(), address, data.as_ptr(), data.len()) }
     }
 
-    /// A memory domain, and its internal and its short name.
-    pub fn domain(&self, index: usize) -> Option<(Block, [String; 2])> {
+    pub fn domain(&self, index: usize) -> Option<Domain> {
         let mut block = Block { id: 0, start: 0, end: 0, size: 0, segment_start: 0, writable: false };
         let mut names = RawNames { internal_name: ptr::null(), short_name: ptr::null() };
         // SAFETY: see the type; `block` and `names` are valid for the result.
         if !unsafe { ffi::fw_domain(self.ptr(), index, &mut block, &mut names) } {
             return None;
         }
-        let names = [names.internal_name, names.short_name];
         // SAFETY: libmgba's names are string constants or NULL.
-        Some((block, names.map(|name| unsafe { owned(name) })))
+        let (name, short_name) = unsafe { (owned(names.internal_name), owned(names.short_name)) };
+        let Block { start: base, end: bound, size, writable, .. } = block;
+        Some(Domain { name, short_name, base, bound, size, writable, block })
     }
 
     pub fn domain_read(&mut self, block: &Block, offset: u32, width: c_uint) -> u32 {
@@ -252,7 +227,7 @@ impl Handle {
         Ok(id)
     }
 
-    pub fn save(&self, index: usize) -> Option<SaveView<'_>> {
+    pub fn save(&self, index: usize) -> Option<Save<'_>> {
         let mut raw = RawSave { id: 0, memory: ptr::null(), size: 0, path: ptr::null(), open: false };
         // SAFETY: see the type; `raw` is valid for the result.
         if !unsafe { ffi::fw_save_view(self.ptr(), index, &mut raw) } {
@@ -262,7 +237,7 @@ impl Handle {
         let path = (!raw.path.is_null()).then(|| unsafe { CStr::from_ptr(raw.path) }.to_bytes());
         // SAFETY: the save has that many bytes. Only calls that take `&mut self` free the save or write to it.
         let bytes = unsafe { slice::from_raw_parts(raw.memory, raw.size) };
-        Some(SaveView { id: raw.id, bytes, path, open: raw.open })
+        Some(Save { id: SaveId(raw.id), bytes, in_use: raw.open, loaded_from: path.map(path_of) })
     }
 
     pub fn forget_save(&mut self, id: u64) {
@@ -293,45 +268,9 @@ impl Handle {
             .map_err(|status| (status, problem))
     }
 
-    pub fn cheats(&mut self) -> usize {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_cheats_count(self.ptr()) }
-    }
-
-    /// Does nothing if there is no cheat with this index.
-    pub fn enable_cheat(&mut self, index: usize, enabled: bool) {
-        if index < self.cheats() {
-            // SAFETY: see the type; the shim has a cheat with this index.
-            unsafe { ffi::fw_cheat_enable(self.ptr(), index, enabled) }
-        }
-    }
-
-    /// Does nothing if there is no cheat with this index.
-    pub fn remove_cheat(&mut self, index: usize) {
-        if index < self.cheats() {
-            // SAFETY: see the type; the shim has a cheat with this index.
-            unsafe { ffi::fw_cheat_remove(self.ptr(), index) }
-        }
-    }
-
     pub fn save_data(&mut self) -> Result<Vec<u8>, Status> {
         // SAFETY: see the type and `take`.
         take(|out, len| unsafe { ffi::fw_save_get(self.ptr(), out, len) })
-    }
-
-    pub fn set_save_data(&mut self, data: &[u8]) -> Result<(), Status> {
-        // SAFETY: see the type; `data` is as long as the given length.
-        check(unsafe { ffi::fw_save_set(self.ptr(), data.as_ptr(), data.len()) })
-    }
-
-    pub fn set_host_clock(&mut self) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_clock_set_host(self.ptr()) }
-    }
-
-    pub fn set_frame_clock(&mut self, now: i64, zone: i32) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_clock_set_frames(self.ptr(), now, zone) }
     }
 
     pub fn frame_clock(&mut self) -> Option<(i64, i32)> {
@@ -374,27 +313,15 @@ impl Handle {
         std::mem::replace(&mut self.canvas, canvas)
     }
 
-    /// A layer of the picture or a channel of the sound: its name, its title, and whether it is on.
-    pub fn layer(&self, sound: bool, index: usize) -> Option<(String, String, bool)> {
+    pub fn layer(&self, sound: bool, index: usize) -> Option<Layer> {
         let mut raw = RawLayer { name: ptr::null(), title: ptr::null(), enabled: false };
         // SAFETY: see the type; `raw` is valid for the result.
         if !unsafe { ffi::fw_layer(self.ptr(), sound, index, &mut raw) } {
             return None;
         }
         // SAFETY: libmgba's names are string constants or NULL.
-        Some(unsafe { (owned(raw.name), owned(raw.title), raw.enabled) })
-    }
-
-    /// Does nothing if there is no layer with this index.
-    pub fn enable_layer(&mut self, sound: bool, index: usize, enabled: bool) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_layer_enable(self.ptr(), sound, index, enabled) }
-    }
-
-    /// `sensor` is a number of `enum fw_sensor`.
-    pub fn set_sensor(&mut self, sensor: u32, value: i32) {
-        // SAFETY: see the type.
-        unsafe { ffi::fw_sensor_set(self.ptr(), sensor, value) }
+        let (name, title) = unsafe { (owned(raw.name), owned(raw.title)) };
+        Some(Layer { name, title, sound, enabled: raw.enabled })
     }
 
     pub fn screenshot(&mut self) -> Result<Vec<u8>, Status> {

@@ -164,39 +164,6 @@ fn a_scripts_save_that_is_not_a_file_does_no_harm() {
 }
 
 #[test]
-fn save_data_can_be_read_and_set_as_bytes() {
-    for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
-        unlock(&mut core);
-        core.write8(sram, 1); // shows libmgba that there is a save
-        run(&mut core, 1);
-        let mut data = core.save_data().unwrap();
-        assert!(!data.is_empty());
-        data[0] = 0xC3;
-        data[9] = 0x3C;
-        core.set_save_data(&data).unwrap();
-        assert_eq!(core.save_data().unwrap(), data);
-        assert_eq!(core.read8(sram), 0xC3);
-        assert_eq!(core.read8(sram + 9), 0x3C);
-    }
-}
-
-#[test]
-fn impossible_save_data_is_refused() {
-    for mut core in [gba_core(), gb_core()] {
-        assert!(matches!(core.set_save_data(&[]), Err(Error::SaveSize { .. })));
-        assert!(matches!(core.set_save_data(&vec![0; MAX_SAVE_SIZE + 1]), Err(Error::SaveSize { .. })));
-        // Unusual sizes may be accepted or refused, but must not crash.
-        for len in [1, 3, 0x1FF, 0x2000, 0x2001, 0x10000, 0x20001, MAX_SAVE_SIZE] {
-            let _ = core.set_save_data(&vec![0xAB; len]);
-            run(&mut core, 2);
-            core.save_data().unwrap();
-        }
-        core.reset();
-        run(&mut core, 2);
-    }
-}
-
-#[test]
 fn saves_of_odd_sizes_do_no_harm() {
     for mut core in [gba_core(), gb_core()] {
         for len in [0, 3, 0x1FFF, 0x8010, 0x20030, MAX_SAVE_SIZE] {

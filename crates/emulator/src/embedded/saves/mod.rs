@@ -243,12 +243,12 @@ impl Saves {
         for (id, loaded_from, bytes, in_use) in new {
             let newer = loaded_from.as_ref().is_some_and(|path| self.settle(core, path, now));
             let adopted = self.adopt(id, loaded_from, bytes);
-            if let Some(Opened { file, bytes, problem }) = adopted
-                && newer
+            if newer
                 && in_use
+                && let Some(opened) = adopted
             {
-                let path = file.as_ref().map_or(PathBuf::new(), |file| file.path().to_owned());
-                if let Err(error) = self.put_in(core, &path, Opened { file, bytes, problem }) {
+                let path = opened.file.as_ref().map_or(PathBuf::new(), |file| file.path().to_owned());
+                if let Err(error) = self.put_in(core, &path, opened) {
                     self.problems.set_opening(&path, Some(error.message));
                 }
             }
@@ -262,15 +262,8 @@ impl Saves {
         let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut newer = false;
         for save in core.saves() {
-            let tracked = self.saves.iter_mut().find(|tracked| tracked.id == save.id);
-            let Some((tracked, file)) =
-                tracked.and_then(|tracked| tracked.file.clone().map(|file| (tracked, file)))
-            else {
-                continue;
-            };
-            if file.path() != real_path {
-                continue;
-            }
+            let Some(tracked) = self.saves.iter_mut().find(|tracked| tracked.id == save.id) else { continue };
+            let Some(file) = tracked.file.clone().filter(|file| file.path() == real_path) else { continue };
             if battery(save.bytes) != battery(&tracked.bytes) {
                 tracked.check(save.bytes, now);
             }
