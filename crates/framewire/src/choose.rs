@@ -191,17 +191,11 @@ fn attach(address: String, history: usize) -> anyhow::Result<Chosen> {
 fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
     use framewire_emulator::embedded::{Rom, Speed};
 
-    use crate::settings::SpeedSetting;
-
     let rom = match rom {
         Some(path) => Rom::File(path.to_owned()),
         None => Rom::Bytes(DEMO_ROM),
     };
-    let speed = match settings.speed {
-        None => Speed::Times(1.0),
-        Some(SpeedSetting::Times(times)) => Speed::Times(times),
-        Some(SpeedSetting::Unlimited) => Speed::Unlimited,
-    };
+    let speed = settings.speed.unwrap_or(Speed::Times(1.0));
     let clock = settings.clock.unwrap_or_default();
     let scripts = settings.lua.clone();
     let (paused, mods) = (settings.paused, mods(settings, name)?);

@@ -10,8 +10,8 @@ use anyhow::Context;
 use directories::ProjectDirs;
 use serde::{Deserialize, Deserializer};
 
-use framewire_emulator::Clock;
 use framewire_emulator::history::DEFAULT_HISTORY;
+use framewire_emulator::{Clock, SetSpeed};
 
 use crate::logging::Format;
 use crate::requested::EmulatorOption;
@@ -87,7 +87,7 @@ pub struct Settings {
     /// Speed of the embedded core: a multiple of the console's 59.7275 frames/s, or `unlimited` [default: 1]
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]
     #[serde(deserialize_with = "text_or_number")]
-    pub speed: Option<SpeedSetting>,
+    pub speed: Option<SetSpeed>,
     /// What drives the clock of a cartridge in the embedded core: `wall` (this machine's clock), `frames` (it starts
     /// at the present time and advances with the frames), or a time at which it starts, such as
     /// 2026-01-31T12:00:00+01:00, also advancing with the frames [default: wall]
@@ -239,29 +239,6 @@ where
         TextOrNumber::Real(number) => number.to_string(),
     };
     text.parse().map(Some).map_err(serde::de::Error::custom)
-}
-
-/// A speed, as users write it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum SpeedSetting {
-    /// This multiple of the console's rate.
-    Times(f64),
-    /// As fast as the processor allows.
-    Unlimited,
-}
-
-impl FromStr for SpeedSetting {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.eq_ignore_ascii_case("unlimited") {
-            return Ok(SpeedSetting::Unlimited);
-        }
-        match text.trim_end_matches(['x', 'X']).parse() {
-            Ok(times) if (0.01..=1000.0).contains(&times) => Ok(SpeedSetting::Times(times)),
-            _ => Err("a speed is a number from 0.01 to 1000, or unlimited".to_owned()),
-        }
-    }
 }
 
 /// A time span, as users write it: seconds, possibly with a fraction.

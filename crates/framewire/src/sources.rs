@@ -241,8 +241,9 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use framewire_emulator::SetSpeed;
+
     use super::*;
-    use crate::settings::SpeedSetting;
 
     fn from_toml(given: RawSettings, text: &str) -> anyhow::Result<Settings> {
         let file = tempfile::NamedTempFile::new()?;
@@ -265,7 +266,7 @@ mod tests {
         let settings =
             from_toml(given, "rom = \"other.gba\"\nspeed = 2\nlisten = \"127.0.0.1:1\"\nquiet = true")?;
         assert_eq!(settings.listen()?.port(), 2);
-        assert_eq!(settings.speed, Some(SpeedSetting::Times(2.0)));
+        assert_eq!(settings.speed, Some(SetSpeed::Times(2.0)));
         assert_eq!(settings.rom, [PathBuf::from("game.gba")]);
         assert!(settings.quiet);
         Ok(())
@@ -328,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_source_with_two_choices_is_refused() {
-        let environment = Settings { speed: Some(SpeedSetting::Unlimited), ..attach("b") };
+        let environment = Settings { speed: Some(SetSpeed::Unlimited), ..attach("b") };
         let given = RawSettings { environment, ..Default::default() };
         let message = format!("{:#}", from_toml(given, "").unwrap_err());
         assert!(message.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_SPEED"), "{message}");
@@ -360,7 +361,7 @@ mod tests {
         let settings = from_toml(RawSettings::default(), text)?;
         assert_eq!((settings.rom.len(), &settings.attach[..]), (2, &["desk".to_owned()][..]));
         assert_eq!(settings.symbols, [PathBuf::from("a.sym")]);
-        let faster = Settings { speed: Some(SpeedSetting::Unlimited), ..Default::default() };
+        let faster = Settings { speed: Some(SetSpeed::Unlimited), ..Default::default() };
         let settings = from_toml(RawSettings { command_line: faster, ..Default::default() }, text)?;
         assert_eq!((settings.rom.len(), settings.attach.len()), (2, 1));
         let command = <RawSettings as clap::Args>::augment_args(Command::new("test"));

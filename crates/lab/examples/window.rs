@@ -9,11 +9,7 @@ use std::io::stdin;
 use framewire_lab::{StockMgba, StockOptions, paths, ports};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    // A game writes its save next to its ROM.
-    let rom = folder.path().join("demo.gba");
-    std::fs::copy(paths::rom(), &rom)?;
-    let options = StockOptions::new(&rom).script(&paths::script()).port(ports::free());
+    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free());
     let mut mgba = StockMgba::start(&options)?;
     println!("attach {}", mgba.address());
     for line in stdin().lines() {

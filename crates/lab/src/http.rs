@@ -71,15 +71,6 @@ impl Http {
         self.send("POST", path, "", Vec::new())
     }
 
-    /// Sends a `POST` request with an `Idempotency-Key` and without a body.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Http::get`].
-    pub fn post_keyed(&self, path: &str, key: &str) -> Result<Reply> {
-        self.exchange("POST", path, &[("idempotency-key", key)], Vec::new())
-    }
-
     /// Sends any request. If `content_type` is empty, the request has no such header.
     ///
     /// # Errors

@@ -87,10 +87,8 @@ fn append(path: &Path, mut line: String) -> io::Result<()> {
 /// The last notes about the running game, the oldest first. Empty if there is no file that can be read.
 pub(crate) async fn last(session: &Session, count: usize) -> Result<Vec<Note>, ToolError> {
     let Some(path) = file(session).await? else { return Ok(Vec::new()) };
-    let text = match std::fs::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(_) => return Ok(Vec::new()),
-    };
+    let Ok(bytes) = std::fs::read(&path) else { return Ok(Vec::new()) };
+    let text = String::from_utf8_lossy(&bytes);
     // A crash may have cut off a line. Such a line is skipped.
     let notes: Vec<Note> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let skipped = notes.len().saturating_sub(count);

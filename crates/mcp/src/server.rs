@@ -113,7 +113,7 @@ impl Server {
                 let parts =
                     parts.ok_or_else(|| ErrorData::internal_error("the request has no head", None))?;
                 let session = connect(parts).map_err(|why| ErrorData::invalid_request(why, None))?;
-                Ok(Arc::new(session.remembering(self.memory.clone())))
+                Ok(Arc::new(Session { memory: self.memory.clone(), ..session }))
             }
         }
     }

@@ -120,11 +120,6 @@ impl Session {
         Session { backend, options, memory: Arc::default(), playing }
     }
 
-    /// The same session, but with `memory`: what tools have remembered for its client in earlier requests.
-    pub(crate) fn remembering(self, memory: Arc<Mutex<SessionMemory>>) -> Session {
-        Session { memory, ..self }
-    }
-
     /// Whether only tools that change nothing are offered.
     pub(crate) fn only_reads(&self) -> bool {
         self.options.read_only || self.backend.only_reads()

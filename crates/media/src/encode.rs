@@ -40,7 +40,7 @@ impl Encoder {
     /// Encodes what changes from `before`, which was drawn at tick `base`, to `image`. If their sizes differ, encodes
     /// all of `image`.
     pub fn delta(&mut self, before: Image, base: u32, image: Image, stamp: Stamp) -> Vec<u8> {
-        if !before.same_size(&image) {
+        if (before.width(), before.height()) != (image.width(), image.height()) {
             return self.key(image, stamp);
         }
         let grid = Grid::new(image.width(), image.height());

@@ -57,11 +57,6 @@ impl<'a> Image<'a> {
     pub fn pixels(&self) -> &'a [u8] {
         self.pixels
     }
-
-    /// Whether the two have the same width and height.
-    pub fn same_size(&self, other: &Image) -> bool {
-        (self.width, self.height) == (other.width, other.height)
-    }
 }
 
 /// An owned picture, whose size is checked only once. So `pixels.as_ref()` must return the same bytes each time.

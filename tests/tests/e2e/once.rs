@@ -93,9 +93,10 @@ fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
 fn tap_until_answered(http: &Http, tap: usize) {
     let button = BUTTONS[tap % BUTTONS.len()];
     let target = format!("/mgba-http/button/hold?button={button}&duration=1");
+    let key = format!("tap-{tap}");
     let begun = Instant::now();
     loop {
-        match http.post_keyed(&target, &format!("tap-{tap}")) {
+        match http.exchange("POST", &target, &[("idempotency-key", key.as_str())], Vec::new()) {
             Ok(reply) if reply.status == 200 => return,
             Ok(reply) => assert!(reply.status >= 500, "{}: {}", reply.status, reply.text()),
             Err(_) => {}

@@ -1,5 +1,5 @@
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,12 +158,8 @@ impl BenchTarget {
             #[cfg(feature = "embedded")]
             BenchTarget::Embedded(_) => return Ok(()),
         };
-        let attempt = || -> io::Result<()> {
-            let address = (url.host.as_str(), url.port).to_socket_addrs()?.next();
-            let address = address.ok_or(io::ErrorKind::NotFound)?;
-            TcpStream::connect_timeout(&address, TIMEOUT).map(drop)
-        };
-        attempt().with_context(|| unreachable(url, advice))
+        let connected = TcpStream::connect_timeout(&url.resolve()?, TIMEOUT);
+        connected.map(drop).with_context(|| unreachable(url, advice))
     }
 
     /// Performs one run.

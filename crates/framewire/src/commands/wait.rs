@@ -39,16 +39,14 @@ pub struct Args {
 /// Waits until the condition is true.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
+    let condition = &args.condition;
     let begun = Instant::now();
     // The frames of earlier requests.
     let mut earlier = 0;
     loop {
         let Some(mut reply) = ask(args, &session, begun)? else {
             let seconds = args.timeout.map_or(0.0, |timeout| timeout.0.as_secs_f64());
-            return Err(Failure::Refused(format!(
-                "{:?} did not become true within {seconds} s",
-                args.condition
-            )));
+            return Err(Failure::Refused(format!("{condition:?} did not become true within {seconds} s")));
         };
         let held = field(&reply, "held")? == &Value::Bool(true);
         let frames = earlier + field(&reply, "frames")?.as_u64().unwrap_or(0);
@@ -67,10 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if held {
             return Ok(());
         }
-        return Err(Failure::Refused(format!(
-            "{:?} did not become true within {frames} frames",
-            args.condition
-        )));
+        return Err(Failure::Refused(format!("{condition:?} did not become true within {frames} frames")));
     }
 }
 

@@ -270,22 +270,12 @@ mod tests {
     use crate::transport::connection::Peer;
     use axum::http::Uri;
 
-    /// Judges a request for one of mGBA-http's routes. The result is built again from `headers`, because the result of
-    /// [`Pages::judge`] cannot outlive the peer and the target, which are local here.
-    fn judge<'a>(
-        pages: &Pages,
-        method: &'a Method,
-        headers: &'a HeaderMap,
-        tls: bool,
-    ) -> Result<RequestOrigin<'a>, Failure> {
+    /// Judges a request for one of mGBA-http's routes. Returns whether its origin is [`RequestOrigin::Own`].
+    fn judge(pages: &Pages, method: &Method, headers: &HeaderMap, tls: bool) -> Result<bool, Failure> {
         let target = Uri::from_static("/core/step");
         let peer = Peer::new([127, 0, 0, 1].into(), tls);
-        match pages.judge(&RequestHead { peer: &peer, method, target: &target, any_name: true, headers })? {
-            RequestOrigin::Own => Ok(RequestOrigin::Own),
-            RequestOrigin::Embedded => Ok(RequestOrigin::Embedded),
-            RequestOrigin::Page(_) => Ok(RequestOrigin::Page(&headers[ORIGIN])),
-            RequestOrigin::Preflight(_) => Ok(RequestOrigin::Preflight(&headers[ORIGIN])),
-        }
+        let head = RequestHead { peer: &peer, method, target: &target, any_name: true, headers };
+        pages.judge(&head).map(|origin| origin == RequestOrigin::Own)
     }
 
     fn judged(pages: &Pages, host: &str, origin: Option<&str>) -> bool {
@@ -400,7 +390,7 @@ mod tests {
         assert!(judge(&Pages::default(), &Method::POST, &headers, true).is_err());
         headers.insert(ORIGIN, "https://localhost:5000".parse().unwrap());
         for tls in [true, false] {
-            assert_eq!(judge(&Pages::default(), &Method::POST, &headers, tls).unwrap(), RequestOrigin::Own);
+            assert!(judge(&Pages::default(), &Method::POST, &headers, tls).unwrap());
         }
     }
 
@@ -412,7 +402,7 @@ mod tests {
             for (name, value) in lines {
                 headers.insert(*name, value.parse().unwrap());
             }
-            judge(pages, &method, &headers, false).map(|origin| origin == RequestOrigin::Own).ok()
+            judge(pages, &method, &headers, false).ok()
         };
         let mut tool = Pages::default();
         tool.allow_origin("http://localhost:3000").unwrap();

@@ -27,11 +27,9 @@ use crate::metrics::{Answered, Meter};
 use crate::plain;
 use crate::routing::catalog::Catalog;
 use crate::transport::activity::{Activity, StreamControl};
-use crate::transport::connection::Peer;
-use crate::transport::connection::{Answer, Handler};
+use crate::transport::connection::{Answer, Handler, Peer};
 use crate::transport::framing;
-use crate::transport::incoming::BodyReader;
-use crate::transport::incoming::OutOfMemory;
+use crate::transport::incoming::{BodyReader, OutOfMemory};
 use crate::v1;
 
 /// Answers requests.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::form::{FormWriter, with_code};
+use super::form::{FormWriter, shown_example, with_code};
 use crate::access::login::escaped;
 
 /// How many levels of nested schemas are described.
@@ -40,11 +40,7 @@ impl<'a> FormWriter<'a> {
                     let _ = writeln!(replies, "<p><code>{}</code></p>", escaped(kind));
                 }
                 if let Some(example) = content.get("example") {
-                    let example = match example {
-                        Value::String(text) => text.clone(),
-                        example => serde_json::to_string_pretty(example).unwrap_or_default(),
-                    };
-                    let _ = writeln!(replies, "<pre tabindex=\"0\">{}</pre>", escaped(&example));
+                    let _ = writeln!(replies, "<pre tabindex=\"0\">{}</pre>", shown_example(example));
                 }
             }
         }

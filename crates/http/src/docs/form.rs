@@ -23,6 +23,14 @@ pub(super) fn with_code(text: &str) -> String {
     html
 }
 
+/// An example as HTML: a text without quotes, and anything else as indented JSON.
+pub(super) fn shown_example(example: &Value) -> String {
+    match example {
+        Value::String(text) => escaped(text),
+        example => escaped(&serde_json::to_string_pretty(example).unwrap_or_default()),
+    }
+}
+
 /// Writes the forms for an OpenAPI document.
 pub(super) struct FormWriter<'a> {
     document: &'a Value,
@@ -76,20 +84,14 @@ impl<'a> FormWriter<'a> {
             self.write_parameter(out, &format!("{}-{index}", text("operationId")), parameter);
         }
         if let Some((kind, content)) = content {
-            let example = match content.get("example") {
-                Some(example) => example.clone(),
-                None => self.example(&content["schema"], DEPTH),
-            };
-            let example = match example {
-                Value::String(text) => text,
-                example => serde_json::to_string_pretty(&example).unwrap_or_default(),
-            };
+            let example = content.get("example").cloned();
+            let example = example.unwrap_or_else(|| self.example(&content["schema"], DEPTH));
             let _ = writeln!(
                 out,
                 "<div class=\"field\"><label for=\"{id}-body\">body</label><textarea id=\"{id}-body\" \
                  spellcheck=\"false\">{example}</textarea><span class=\"doc\">{kind}. {doc}</span></div>",
                 id = text("operationId"),
-                example = escaped(&example),
+                example = shown_example(&example),
                 kind = escaped(kind),
                 doc = with_code(body["description"].as_str().unwrap_or_default()),
             );
@@ -113,11 +115,9 @@ impl<'a> FormWriter<'a> {
         let many = schema.get("items").is_some();
         let values = schema["enum"].as_array();
         let _ = write!(out, "<div class=\"field\"><label for=\"{id}\">{name}{mark}</label>");
-        let choices = match (values, schema["type"].as_str()) {
-            (Some(values), _) => {
-                Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
-            }
-            (None, Some("boolean")) => Some(vec!["true".to_owned(), "false".to_owned()]),
+        let choices: Option<Vec<&str>> = match (values, schema["type"].as_str()) {
+            (Some(values), _) => Some(values.iter().filter_map(Value::as_str).collect()),
+            (None, Some("boolean")) => Some(vec!["true", "false"]),
             _ => None,
         };
         match choices {
@@ -127,7 +127,7 @@ impl<'a> FormWriter<'a> {
                     "<select id=\"{id}\" name=\"{name}\" data-in=\"{place}\"{required}><option value=\"\"></option>"
                 );
                 for choice in choices {
-                    let _ = write!(out, "<option>{}</option>", escaped(&choice));
+                    let _ = write!(out, "<option>{}</option>", escaped(choice));
                 }
                 out.push_str("</select>");
             }

@@ -67,11 +67,11 @@ pub(crate) struct Activity {
 pub(super) enum Phase {
     /// Between requests.
     Idle,
-    /// Some bytes of a request have arrived.
+    /// Some bytes of a request have arrived, and its head is not complete.
     Head,
     /// A request is being answered; its body has a time-out of its own.
     Request,
-    /// The last reply is being sent. Anything else that arrives is ignored.
+    /// The last reply has been made and is being sent. The client may still be sending; what arrives is ignored.
     Closing,
     /// The connection is a WebSocket.
     Upgraded,
@@ -139,16 +139,6 @@ impl Activity {
         self.enter(Phase::Upgraded);
     }
 
-    /// Whether the connection's last reply has been made. The client may still be sending.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.phase() == Phase::Closing
-    }
-
-    /// Whether a request has begun to arrive, and its head is not complete.
-    pub(crate) fn is_in_head(&self) -> bool {
-        self.phase() == Phase::Head
-    }
-
     /// Whether the path of the current or last request is known to be under `/v1`.
     pub(crate) fn is_under_v1(&self) -> bool {
         self.under_v1.load(Relaxed)
@@ -156,7 +146,7 @@ impl Activity {
 
     /// The reply to a request whose rest is not read. `None` if there is no such request, or its reply has been made.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        if self.is_closing() { None } else { self.refusal.get().copied() }
+        if self.phase() == Phase::Closing { None } else { self.refusal.get().copied() }
     }
 
     /// The reply to a head that has grown beyond [`Limits::MAX_HEAD`]. If most of the head is its first line, the URL

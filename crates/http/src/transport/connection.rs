@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
-use super::activity::Activity;
+use super::activity::{Activity, Phase};
 use super::closing::{Refusal, last_reply, linger};
 use super::guard::{Guarded, Verdict, Watchdog};
 use super::incoming::{Account, Incoming};
@@ -29,6 +29,8 @@ use crate::limits::Limits;
 
 /// The size of hyper's buffer: the largest request head, plus what a client may have sent after it.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
+/// Additional time after the deadline, so that a reply that is made at the deadline can still be sent.
+const LATE_REPLY: Duration = Duration::from_millis(500);
 
 /// The settings and the state that all connections share.
 pub(crate) struct Transport {
@@ -92,7 +94,7 @@ pub(crate) async fn run<H: Handler>(
         return; // upgraded to something else
     };
     match verdict {
-        None if activity.is_closing() => linger(&mut stream, &transport.stopping).await,
+        None if activity.phase() == Phase::Closing => linger(&mut stream, &transport.stopping).await,
         None | Some(Verdict::Idle | Verdict::Left) => {}
         // Otherwise the system would try to send the rest of the reply for minutes.
         Some(Verdict::Stalled) => {
@@ -154,7 +156,8 @@ async fn serve<H: Handler>(
     let mut watchdog = Watchdog::new(limits);
     let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick, watchdog.tick);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // When to end the work for a client that has left.
+    let time_limit = transport.deadline + LATE_REPLY;
+    // When to end the work for a client that has left; `None` if the client is still there.
     let mut leave: Option<Instant> = None;
     loop {
         tokio::select! {
@@ -168,7 +171,7 @@ async fn serve<H: Handler>(
                 };
             }
             Ok(()) = stop.changed() => {
-                if activity.is_in_head() {
+                if activity.phase() == Phase::Head {
                     return Some(Verdict::Refused(Refusal::STOPPING));
                 }
                 connection.as_mut().graceful_shutdown();
@@ -177,11 +180,11 @@ async fn serve<H: Handler>(
                 if let Some(verdict) = watchdog.judge(activity, limits) {
                     return Some(verdict);
                 }
-                leave = watchdog.leave(activity, transport.deadline);
+                leave = activity.stays_until(time_limit);
             }
             () = or_never(leave.map(|leave| sleep_until(leave.into()))) => {
                 // Another request may have begun since.
-                leave = watchdog.leave(activity, transport.deadline);
+                leave = activity.stays_until(time_limit);
                 if leave.is_some_and(|leave| leave <= Instant::now()) {
                     return Some(Verdict::Left);
                 }

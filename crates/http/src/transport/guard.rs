@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -35,9 +35,6 @@ pub(crate) enum Verdict {
     /// The client has closed the connection or its sending side, and the time for the reply is over.
     Left,
 }
-
-/// Additional time after the deadline, so that a reply that is made at the deadline can still be sent.
-const LATE_REPLY: Duration = Duration::from_millis(500);
 
 /// Checks a connection at each tick.
 #[derive(Debug)]
@@ -70,11 +67,6 @@ impl Watchdog {
             Phase::Request | Phase::Upgraded => return None,
         };
         if self.tick * self.quiet >= limit { Some(verdict) } else { None }
-    }
-
-    /// When to end the work for a client that has left; `None` if the client is still there.
-    pub(crate) fn leave(&self, activity: &Activity, deadline: Duration) -> Option<Instant> {
-        activity.stays_until(deadline + LATE_REPLY)
     }
 }
 

@@ -126,14 +126,6 @@ impl Pool {
     }
 }
 
-impl Charge {
-    fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        self.pool.take(self.client, bytes)?;
-        self.bytes += bytes;
-        Ok(())
-    }
-}
-
 impl Drop for Charge {
     fn drop(&mut self) {
         self.pool.give_back(self.client, self.bytes);
@@ -226,15 +218,10 @@ impl Account {
 
     fn cover(&self, all: usize) -> Result<(), OutOfMemory> {
         let more = all - self.covered.load(Relaxed);
-        let pool = self.pool();
         let mut charge = self.charge.lock();
-        match &mut *charge {
-            Some(charge) => charge.grow(more)?,
-            None => {
-                pool.take(self.client, more)?;
-                *charge = Some(Charge { pool: pool.clone(), client: self.client, bytes: more });
-            }
-        }
+        let pool = charge.as_ref().map_or(self.pool(), |charge| &charge.pool).clone();
+        pool.take(self.client, more)?;
+        charge.get_or_insert_with(|| Charge { pool, client: self.client, bytes: 0 }).bytes += more;
         self.covered.store(all, Relaxed);
         Ok(())
     }

@@ -6,7 +6,6 @@
 
 mod keyboard;
 mod picture;
-mod window;
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,8 +13,8 @@ use std::time::Duration;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::{
     AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ClientMessageEvent, ConfigureWindowAux,
-    ConnectionExt as _, EventMask, InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT,
-    StackMode,
+    ConnectionExt as _, EventMask, ImageFormat, InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT,
+    MOTION_NOTIFY_EVENT, MapState, StackMode,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -23,7 +22,6 @@ use x11rb::rust_connection::RustConnection;
 pub use keyboard::Key;
 use keyboard::{Keyboard, Stroke};
 pub use picture::Picture;
-pub use window::Window;
 
 use crate::{Error, Process, Result, until};
 
@@ -46,6 +44,23 @@ pub struct Desktop {
     atoms: Atoms,
     keyboard: Keyboard,
     xvfb: Process,
+}
+
+/// A visible window, at the time of the request.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// The id of the window in the X server.
+    pub id: u32,
+    /// The text of its title bar; empty if it has no title.
+    pub title: String,
+    /// The left edge on the display, in pixels.
+    pub x: i16,
+    /// The top edge on the display, in pixels.
+    pub y: i16,
+    /// In pixels.
+    pub width: u16,
+    /// In pixels.
+    pub height: u16,
 }
 
 impl Desktop {
@@ -84,13 +99,21 @@ impl Desktop {
     pub fn windows(&self) -> Result<Vec<Window>> {
         let tree = self.connection.query_tree(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
         // A window that closes during this call is skipped.
-        Ok(tree.children.iter().filter_map(|&id| Window::read(&self.connection, &self.atoms, id)).collect())
+        Ok(tree.children.iter().filter_map(|&id| self.window(id)).collect())
     }
 
     /// The current properties of the window with this id; `None` if it is gone or hidden.
     #[must_use]
     pub fn window(&self, id: u32) -> Option<Window> {
-        Window::read(&self.connection, &self.atoms, id)
+        let attributes = self.connection.get_window_attributes(id).ok()?.reply().ok()?;
+        if attributes.map_state != MapState::VIEWABLE {
+            return None;
+        }
+        let place = self.connection.get_geometry(id).ok()?.reply().ok()?;
+        let name = self.atoms._NET_WM_NAME;
+        let request = self.connection.get_property(false, id, name, AtomEnum::ANY, 0, 1024);
+        let title = String::from_utf8_lossy(&request.ok()?.reply().ok()?.value).into_owned();
+        Some(Window { id, title, x: place.x, y: place.y, width: place.width, height: place.height })
     }
 
     /// Gives a window the keyboard focus, and waits until it has the focus.
@@ -201,7 +224,7 @@ impl Desktop {
     pub fn picture(&self) -> Result<Picture> {
         let size =
             self.connection.get_geometry(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
-        Picture::take(&self.connection, self.root, 0, 0, size.width, size.height)
+        self.take(0, 0, size.width, size.height)
     }
 
     /// A picture of the part of the display where `window` is.
@@ -210,7 +233,16 @@ impl Desktop {
     ///
     /// [`Error::X11`] if the server is gone or the window reaches beyond the display.
     pub fn picture_of(&self, window: &Window) -> Result<Picture> {
-        Picture::take(&self.connection, self.root, window.x, window.y, window.width, window.height)
+        self.take(window.x, window.y, window.width, window.height)
+    }
+
+    fn take(&self, x: i16, y: i16, width: u16, height: u16) -> Result<Picture> {
+        let format = ImageFormat::Z_PIXMAP;
+        let request = self.connection.get_image(format, self.root, x, y, width, height, u32::MAX);
+        let image = request.map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        // Our Xvfb stores the 24 bits of a pixel in four bytes. On a little-endian machine, blue comes first.
+        let rgb = image.data.chunks_exact(4).flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
+        Ok(Picture { width, height, rgb })
     }
 
     /// Sends an event as if it came from the hardware.

@@ -4,9 +4,6 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 
-use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
-use x11rb::rust_connection::RustConnection;
-
 use crate::{Error, Result};
 
 /// A picture of a part of the display.
@@ -21,21 +18,6 @@ pub struct Picture {
 }
 
 impl Picture {
-    pub(super) fn take(
-        connection: &RustConnection,
-        root: u32,
-        x: i16,
-        y: i16,
-        width: u16,
-        height: u16,
-    ) -> Result<Self> {
-        let request = connection.get_image(ImageFormat::Z_PIXMAP, root, x, y, width, height, u32::MAX);
-        let image = request.map_err(Error::x11)?.reply().map_err(Error::x11)?;
-        // Our Xvfb stores the 24 bits of a pixel in four bytes. On a little-endian machine, blue comes first.
-        let rgb = image.data.chunks_exact(4).flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
-        Ok(Self { width, height, rgb })
-    }
-
     /// Writes the picture as a PNG file. Creates the folder if necessary.
     ///
     /// # Errors

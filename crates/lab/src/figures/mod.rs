@@ -1,7 +1,7 @@
 //! The table of figures in docs/performance.md, and the long run. Each line of the table has a measurement, usually an
 //! alternative that is measured for comparison, and bounds that Framewire must meet.
 //!
-//! - [`sequential`], [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and [`stampede`];
+//! - [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and [`stampede`];
 //! - [`sample`]: the result of a run; [`judge`]: compares results with their bounds;
 //! - [`soak`]: the long run;
 //! - [`record`]: the files of results; [`page`]: the results as Markdown.
@@ -11,7 +11,6 @@ mod judge;
 pub mod page;
 pub mod record;
 mod sample;
-mod sequential;
 pub mod soak;
 mod wrk;
 
@@ -21,6 +20,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use framewire_lab::{Framewire, paths};
 use framewire_loadtest::Stop;
+use framewire_loadtest::record::Latencies;
+use framewire_loadtest::row::Summary;
 use tempfile::TempDir;
 
 use crate::bench::Bench;
@@ -29,7 +30,10 @@ use crate::setup::{self, Place, Script, Setup};
 use crate::stampede;
 use judge::{ALL_CORRECT, Bound, FULL_SPEED, Metric, at_least, below};
 use record::{Figure, Figures, Provenance};
-use sample::Sample;
+use sample::{Latency, Sample};
+
+/// The longest wait for a reply to a text message.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The length of the measurements. A run is one measurement of Framewire or of an alternative.
 #[derive(Debug, Clone, Copy)]
@@ -188,7 +192,35 @@ fn alternating(
 }
 
 fn in_turn(place: Place, extent: Extent) -> anyhow::Result<Runs> {
-    alternating(extent.repeats, |script| sequential::run(&Setup::settled(place, script)?, extent.short))
+    alternating(extent.repeats, |script| sequential(&Setup::settled(place, script)?, extent.short))
+}
+
+/// Sends text messages on a raw socket for `length`, each after the reply to the previous one.
+///
+/// # Errors
+/// If a message gets no correct reply.
+fn sequential(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
+    let prefix = setup.script().echo_prefix();
+    let mut client = setup.client(PATIENCE)?;
+    let mut latencies = Latencies::default();
+    let meter = FrameMeter::start(setup.frames());
+    let start = Instant::now();
+    while start.elapsed() < length {
+        latencies.record(client.echo(prefix)?);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let answered = latencies.count();
+    Ok(Sample {
+        seconds,
+        requests: answered,
+        correct: answered,
+        rate: Some(answered as f64 / seconds),
+        latency: Latency::of(&Summary::of(&latencies, 0)),
+        frames: meter.stop(),
+        ..Sample::of(
+            "a blocking TCP client; each message is a new UUID, sent after the reply to the previous one",
+        )
+    })
 }
 
 fn echo(rate: u32, payload: &'static str, extent: Extent) -> anyhow::Result<Runs> {

@@ -18,8 +18,7 @@ impl StockMgba {
     ///
     /// [`Error::Lua`] with the script's message if the script fails.
     pub fn load_script(&mut self, script: &Path) -> Result<()> {
-        let result = self.load_script_now(script);
-        self.pictured(result)
+        self.pictured(|mgba| mgba.load_script_now(script))
     }
 
     /// Loads a script with File > Load script, as users do. If the options have a port, waits until the script listens
@@ -29,11 +28,12 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if the dialog does not open or close, or nothing listens on the port.
     pub fn load_script_by_menu(&mut self, script: &Path) -> Result<()> {
-        let result = self
-            .open_window("Select script to load", |mgba| mgba.press_in_script_menu(Key::RETURN))
-            .and_then(|dialog| self.choose_file(&dialog, script))
-            .and_then(|()| self.port.map_or(Ok(()), |port| self.wait_for_port(port)));
-        self.pictured(result)
+        self.pictured(|mgba| {
+            let press = |mgba: &mut Self| mgba.press_in_script_menu(Key::RETURN);
+            let dialog = mgba.open_window("Select script to load", press)?;
+            mgba.choose_file(&dialog, script)?;
+            mgba.port.map_or(Ok(()), |port| mgba.wait_for_port(port))
+        })
     }
 
     /// Removes all scripts with File > Reset in the scripting window.
@@ -42,18 +42,15 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if the scripts still run.
     pub fn reset_scripts(&mut self) -> Result<()> {
-        let result = self.reset_scripts_now();
-        self.pictured(result)
-    }
-
-    fn reset_scripts_now(&mut self) -> Result<()> {
-        self.lua_now("not_reset_yet = true")?;
-        self.act_until(
-            "the scripts were gone",
-            |mgba| mgba.press_in_script_menu(Key::of('r')),
-            |mgba| Ok((mgba.lua_now("return not_reset_yet")? == "nil").then_some(())),
-        )?;
-        self.prepare_lua()
+        self.pictured(|mgba| {
+            mgba.lua_now("not_reset_yet = true")?;
+            mgba.act_until(
+                "the scripts were gone",
+                |mgba| mgba.press_in_script_menu(Key::of('r')),
+                |mgba| Ok((mgba.lua_now("return not_reset_yet")? == "nil").then_some(())),
+            )?;
+            mgba.prepare_lua()
+        })
     }
 
     /// Opens another game with File > Load ROM, and waits until it runs.
@@ -62,21 +59,18 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if it does not run, for instance because mGBA cannot read the file.
     pub fn open_rom(&mut self, rom: &Path) -> Result<()> {
-        let result = self.open_rom_now(rom);
-        self.pictured(result)
-    }
-
-    fn open_rom_now(&mut self, rom: &Path) -> Result<()> {
-        // mGBA creates a new object `emu` for each game.
-        self.lua_now("game_before = emu")?;
-        let dialog = self.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
-        self.choose_file(&dialog, rom)?;
-        self.wait_for_new_frame_rate()?;
-        until("the other game ran", STEP, || {
-            Ok(self.lua_now("return emu ~= nil and emu ~= game_before")? == "true")
-        })?;
-        self.paused = false;
-        Ok(())
+        self.pictured(|mgba| {
+            // mGBA creates a new object `emu` for each game.
+            mgba.lua_now("game_before = emu")?;
+            let dialog = mgba.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
+            mgba.choose_file(&dialog, rom)?;
+            mgba.wait_for_new_frame_rate()?;
+            until("the other game ran", STEP, || {
+                Ok(mgba.lua_now("return emu ~= nil and emu ~= game_before")? == "true")
+            })?;
+            mgba.paused = false;
+            Ok(())
+        })
     }
 
     /// Waits until a game that was just opened has run for two seconds. Then the title bar shows the frame rate.
@@ -108,16 +102,17 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if the game does not end.
     pub fn close_game(&mut self) -> Result<()> {
-        // Waits for the title first, because mGBA runs Lua even while the thread of the old game is still ending.
-        let untitled = self.act_until(
-            "the title named no game",
-            |mgba| mgba.press_in_main(&options::SHUTDOWN),
-            |mgba| Ok(mgba.main_window()?.title.starts_with(NO_GAME).then_some(())),
-        );
-        let result = untitled
-            .and_then(|()| until("the game was closed", STEP, || Ok(self.lua_now("return emu")? == "nil")));
+        let result = self.pictured(|mgba| {
+            // Waits for the title first, because mGBA runs Lua even while the thread of the old game is still ending.
+            mgba.act_until(
+                "the title named no game",
+                |mgba| mgba.press_in_main(&options::SHUTDOWN),
+                |mgba| Ok(mgba.main_window()?.title.starts_with(NO_GAME).then_some(())),
+            )?;
+            until("the game was closed", STEP, || Ok(mgba.lua_now("return emu")? == "nil"))
+        });
         self.paused = false;
-        self.pictured(result)
+        result
     }
 
     /// Pauses the game with Emulation > Pause, and waits until no frames run.
@@ -143,17 +138,15 @@ impl StockMgba {
             return Ok(());
         }
         let what = if paused { "the emulation stopped" } else { "the emulation continued" };
-        let result = self.act_until(
-            what,
-            |mgba| mgba.press_in_main(&options::PAUSE),
-            |mgba| {
-                let before = mgba.frame_now()?;
-                thread::sleep(STILL);
-                Ok(((mgba.frame_now()? == before) == paused).then_some(()))
-            },
-        );
+        let press = |mgba: &mut Self| mgba.press_in_main(&options::PAUSE);
+        let is_done = |mgba: &mut Self| {
+            let before = mgba.frame_now()?;
+            thread::sleep(STILL);
+            Ok(((mgba.frame_now()? == before) == paused).then_some(()))
+        };
+        let result = self.pictured(|mgba| mgba.act_until(what, press, is_done));
         self.paused = paused;
-        self.pictured(result)
+        result
     }
 
     /// Runs one frame while paused, with Emulation > Next frame.
@@ -162,14 +155,14 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if no frame runs.
     pub fn next_frame(&mut self) -> Result<()> {
-        let result = self.frame_now().and_then(|before| {
-            self.act_until(
+        self.pictured(|mgba| {
+            let before = mgba.frame_now()?;
+            mgba.act_until(
                 "a frame was done",
                 |mgba| mgba.press_in_main(&options::NEXT_FRAME),
                 |mgba| Ok((mgba.frame_now()? != before).then_some(())),
             )
-        });
-        self.pictured(result)
+        })
     }
 
     /// Resets the game with Emulation > Reset, and waits until its frame counter starts from zero again. The game must
@@ -179,21 +172,19 @@ impl StockMgba {
     ///
     /// [`Error::Timeout`] if the game does not reach frame 120, or if the counter does not start from zero again.
     pub fn reset(&mut self) -> Result<()> {
-        let result = self.reset_now();
-        self.pictured(result)
-    }
-
-    fn reset_now(&mut self) -> Result<()> {
-        // After the reset, many frames can run before Lua reads the counter. Even then, it must be lower than `before`.
-        let before = until_some("the game had run for two seconds", STEP, || {
-            let frame = self.frame_now()?;
-            Ok((frame >= 120).then_some(frame))
-        })?;
-        self.act_until(
-            "the game was reset",
-            |mgba| mgba.press_in_main(&options::RESET),
-            |mgba| Ok((mgba.frame_now()? < before).then_some(())),
-        )
+        self.pictured(|mgba| {
+            // After the reset, many frames can run before Lua reads the counter. Even then, it must be lower than
+            // `before`.
+            let before = until_some("the game had run for two seconds", STEP, || {
+                let frame = mgba.frame_now()?;
+                Ok((frame >= 120).then_some(frame))
+            })?;
+            mgba.act_until(
+                "the game was reset",
+                |mgba| mgba.press_in_main(&options::RESET),
+                |mgba| Ok((mgba.frame_now()? < before).then_some(())),
+            )
+        })
     }
 
     /// Turns fast-forward on or off with Emulation > Fast forward.
@@ -202,8 +193,7 @@ impl StockMgba {
     ///
     /// [`Error::X11`] if the window is gone.
     pub fn toggle_fast_forward(&mut self) -> Result<()> {
-        let result = self.press_in_main(&options::FAST_FORWARD);
-        self.pictured(result)
+        self.pictured(|mgba| mgba.press_in_main(&options::FAST_FORWARD))
     }
 
     /// Holds a key of the keyboard down in mGBA's window. By default, `x` is the console's key A, and `z` is B.

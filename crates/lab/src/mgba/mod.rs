@@ -71,8 +71,7 @@ impl StockMgba {
             before_scripts: options.lua_before_scripts(),
             paused: false,
         };
-        let started = mgba.finish_start(options);
-        mgba.pictured(started)?;
+        mgba.pictured(|mgba| mgba.finish_start(options))?;
         Ok(mgba)
     }
 
@@ -147,8 +146,7 @@ impl StockMgba {
     ///
     /// [`Error::Lua`] with the code's message if the code fails.
     pub fn lua(&mut self, code: &str) -> Result<String> {
-        let result = self.lua_now(code);
-        self.pictured(result)
+        self.pictured(|mgba| mgba.lua_now(code))
     }
 
     /// The text of the main window's title bar. It contains the game's name, and after two seconds the frame rate.
@@ -193,8 +191,7 @@ impl StockMgba {
     ///
     /// [`Error::Pictured`] with an [`Error::Timeout`], if it still runs after `limit`.
     pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
-        let result = self.process.wait_exit(limit);
-        self.pictured(result)
+        self.pictured(|mgba| mgba.process.wait_exit(limit))
     }
 
     /// Checks that mGBA still runs.
@@ -260,10 +257,11 @@ impl StockMgba {
         self.process.wait_for(&what, STEP, |_| Ok(ports::is_listened_on(port)?.then_some(())))
     }
 
-    /// Adds a picture of the display to an error, except to errors of Lua code and of a program that has ended.
-    fn pictured<T>(&self, result: Result<T>) -> Result<T> {
+    /// Performs an action. Adds a picture of the display to its error, except to errors of Lua code and of a program
+    /// that has ended.
+    fn pictured<T>(&mut self, action: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let source = match result {
+        let source = match action(self) {
             Err(source) if !matches!(source, Error::Lua(_) | Error::Ended { .. }) => source,
             result => return result,
         };

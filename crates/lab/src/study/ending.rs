@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use framewire_lab::{Framewire, Http, Process, Proxy, Signal, TextClient, until};
+use framewire_lab::{Framewire, Http, Proxy, Signal, TextClient, until};
 
 use super::results::Ending;
 use super::steps::Way;
@@ -83,7 +83,12 @@ fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result
     let args =
         ["bench", &target, "--raw", "--strategy", "pool", "--rates", "10", "--duration", "10m", "--quiet"];
     let mut process = Framewire::start(logs, &args)?;
-    wait_for_connection(window, &mut process)?;
+    until("the pool was connected", PATIENCE, || {
+        process.expect_running()?;
+        Ok(window.connections().is_ok_and(|count| count > 0))
+    })?;
+    // Waits until the pool not only is connected but also sends requests.
+    thread::sleep(Duration::from_millis(500));
     let start = Instant::now();
     process.signal(signal)?;
     let status = process.wait_exit(PATIENCE)?;
@@ -94,16 +99,6 @@ fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result
         new_client: new_client.map(millis),
         ..Ending::of("framewire bench --strategy pool", status.to_string())
     })
-}
-
-fn wait_for_connection(window: &StudyWindow, process: &mut Process) -> anyhow::Result<()> {
-    until("the pool was connected", PATIENCE, || {
-        process.expect_running()?;
-        Ok(window.connections().is_ok_and(|count| count > 0))
-    })?;
-    // Waits until the pool not only is connected but also sends requests.
-    thread::sleep(Duration::from_millis(500));
-    Ok(())
 }
 
 /// Connects some clients one after another. Each closes its connection after its reply.

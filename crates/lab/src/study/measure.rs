@@ -4,7 +4,7 @@
 //! Several lanes can run at the same time.
 
 use std::collections::VecDeque;
-use std::sync::{Barrier, Mutex};
+use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use framewire_lab::Framewire;
 use framewire_loadtest::report::Report;
 use framewire_loadtest::report::format::{millis, percent, rate};
 use framewire_loadtest::{Stop, Strategy};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::allocations::CountedBridge;
@@ -72,8 +73,7 @@ pub fn all(archive: &mut Archive, lengths: Lengths, stop: &Stop, steps: &[Step])
             break;
         }
     }
-    let first = locked(&study.failed).drain(..).next();
-    first.map_or(Ok(()), Err)
+    study.failed.into_inner().into_iter().next().map_or(Ok(()), Err)
 }
 
 /// A study that is being measured.
@@ -90,7 +90,7 @@ impl Study<'_> {
     /// new windows, and then the other steps one by one. The steps for idle connections come last. They run at the same
     /// time, each in a window of its own.
     fn pass(&self, number: usize, mut steps: Vec<Step>) {
-        steps.retain(|step| !locked(&self.archive).is_done(step));
+        steps.retain(|step| !self.archive.lock().is_done(step));
         let (idle, steps): (Vec<_>, Vec<_>) =
             steps.into_iter().partition(|step| matches!(step.kind, Kind::Idle { .. }));
         let (mut windows, alone): (Vec<_>, Vec<_>) =
@@ -100,7 +100,7 @@ impl Study<'_> {
             let steps = windows.iter().filter(|step| step.window() == Some(script));
             Queue::new(steps.cloned().collect())
         });
-        let lanes = queues.each_ref().map(|queue| (self.lengths.windows / 2).max(1).min(queue.len()));
+        let lanes = queues.each_ref().map(|queue| (self.lengths.windows / 2).max(1).min(queue.lock().len()));
         let opened = Barrier::new(lanes.iter().sum());
         thread::scope(|scope| {
             for (queue, lanes) in queues.iter().zip(lanes) {
@@ -110,33 +110,33 @@ impl Study<'_> {
             }
         });
         if !self.is_over() {
-            self.lane(&Queue::new(alone), None);
+            self.lane(&Queue::new(alone.into()), None);
         }
         thread::scope(|scope| {
             for step in idle {
-                scope.spawn(|| self.lane(&Queue::new(vec![step]), None));
+                scope.spawn(|| self.lane(&Queue::new([step].into()), None));
             }
         });
     }
 
     fn is_over(&self) -> bool {
-        self.stop.stopped() || locked(&self.failed).len() >= FAILURES
+        self.stop.stopped() || self.failed.lock().len() >= FAILURES
     }
 
     /// Measures the steps of a queue one after another. If there are several lanes, all wait until all windows are
     /// open.
     fn lane(&self, queue: &Queue, opened: Option<&Barrier>) {
-        let mut measure = match Measure::new(&self.archive, self.lengths, self.stop, opened.is_some()) {
+        let mut measure = match Measure::new(self, opened.is_some()) {
             Ok(measure) => measure,
             Err(error) => {
                 // The other lanes wait for all lanes.
                 if let Some(opened) = opened {
                     opened.wait();
                 }
-                return locked(&self.failed).push(error);
+                return self.failed.lock().push(error);
             }
         };
-        let mut next = queue.next();
+        let mut next = queue.lock().pop_front();
         if let (Some(opened), Some(step)) = (opened, &next) {
             // A window that opens slows down the others, so all windows open first. If a window does not open,
             // `try_step` tries to open it again.
@@ -149,46 +149,26 @@ impl Study<'_> {
         while let Some(step) = next.filter(|_| !self.is_over()) {
             let began = Instant::now();
             match measure.try_step(&step) {
-                Ok(Some(line)) => locked(&self.progress).end(&step, began.elapsed(), &line),
+                Ok(Some(line)) => self.progress.lock().end(&step, began.elapsed(), &line),
                 Ok(None) => {}
                 Err(error) => {
                     eprintln!("{error:#}");
                     measure.close();
-                    locked(&self.failed).push(error);
+                    self.failed.lock().push(error);
                 }
             }
             measure.sleep(REST);
-            next = queue.next();
+            next = queue.lock().pop_front();
         }
     }
 }
 
 /// Steps that one or more lanes must still perform.
-struct Queue(Mutex<VecDeque<Step>>);
-
-impl Queue {
-    fn new(steps: Vec<Step>) -> Queue {
-        Queue(Mutex::new(steps.into()))
-    }
-
-    fn len(&self) -> usize {
-        locked(&self.0).len()
-    }
-
-    fn next(&self) -> Option<Step> {
-        locked(&self.0).pop_front()
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
+type Queue = Mutex<VecDeque<Step>>;
 
 /// The state of a lane: its window, its bridge, and the current try.
 struct Measure<'a, 'b> {
-    archive: &'a Mutex<&'b mut Archive>,
-    lengths: Lengths,
-    stop: &'a Stop,
+    study: &'a Study<'b>,
     files: TempDir,
     window: Option<StudyWindow>,
     bridge: Option<Framewire>,
@@ -199,27 +179,13 @@ struct Measure<'a, 'b> {
 }
 
 impl<'a, 'b> Measure<'a, 'b> {
-    fn new(
-        archive: &'a Mutex<&'b mut Archive>,
-        lengths: Lengths,
-        stop: &'a Stop,
-        side_by_side: bool,
-    ) -> anyhow::Result<Self> {
+    fn new(study: &'a Study<'b>, side_by_side: bool) -> anyhow::Result<Self> {
         let files = TempDir::with_prefix("framewire-study-").context("no folder for temporary files")?;
-        Ok(Measure {
-            archive,
-            lengths,
-            stop,
-            files,
-            window: None,
-            bridge: None,
-            last_try: false,
-            side_by_side,
-        })
+        Ok(Measure { study, files, window: None, bridge: None, last_try: false, side_by_side })
     }
 
     fn keep<T: serde::Serialize>(&self, name: &str, result: &T) -> anyhow::Result<()> {
-        locked(self.archive).keep(name, result)
+        self.study.archive.lock().keep(name, result)
     }
 
     /// Performs a step. Returns a description of the result, or `None` if the step was stopped.
@@ -230,7 +196,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             self.last_try = tries == TRIES;
             let result = self.prepare(step).and_then(|()| self.step(step));
             match result {
-                Err(_) if self.stop.stopped() => return Ok(None),
+                Err(_) if self.study.stop.stopped() => return Ok(None),
                 Err(error) if tries < TRIES => {
                     eprintln!("{}: {error:#}; trying again in a new window", step.name);
                     self.close();
@@ -296,7 +262,7 @@ impl<'a, 'b> Measure<'a, 'b> {
                 format!("{}, {} lines in the console", result.ended, result.console.len())
             }
             Kind::Idle { .. } => {
-                let left = self.lengths.idle.saturating_sub(self.window()?.idle());
+                let left = self.study.lengths.idle.saturating_sub(self.window()?.idle());
                 if left > Duration::from_secs(5) {
                     eprintln!("{}: idle for {} more", step.name, words(left));
                 }
@@ -325,7 +291,7 @@ impl<'a, 'b> Measure<'a, 'b> {
     }
 
     fn measure(&mut self, step: &Step, run: &Run) -> anyhow::Result<Option<Report>> {
-        let report = self.bench(run)?.run(self.stop)?;
+        let report = self.bench(run)?.run(self.study.stop)?;
         if let Some(report) = &report {
             self.keep_report(step, report)?;
         }
@@ -338,7 +304,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         if let Some(how) = self.window.as_mut().and_then(StudyWindow::end) {
             let (requests, correct) = report.rows.first().map_or((0, 0), |row| (row.requests, row.correct));
             let name = ended_name(&step.name);
-            let mut ended: Vec<EndedRun> = locked(self.archive).result(&name).unwrap_or_default();
+            let mut ended: Vec<EndedRun> = self.study.archive.lock().result(&name).unwrap_or_default();
             ended.push(EndedRun { how: how.clone(), requests, correct });
             self.keep(&name, &ended)?;
             if !self.last_try {
@@ -363,11 +329,11 @@ impl<'a, 'b> Measure<'a, 'b> {
         if change == Change::AfterClosing {
             let strategy = Some(Strategy::PerRequest);
             let closing = Run { strategy, load: Load::Rate(CLOSING), ..run.clone() };
-            if self.bench(&closing)?.run(self.stop)?.is_none() {
+            if self.bench(&closing)?.run(self.study.stop)?.is_none() {
                 return Ok(None);
             }
         }
-        if change == Change::RightAfter && bench.run(self.stop)?.is_none() {
+        if change == Change::RightAfter && bench.run(self.study.stop)?.is_none() {
             return Ok(None);
         }
         let mut idle_garbage = 0.0; // bytes per second
@@ -385,7 +351,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         }
         let start = Instant::now();
         let (waiting, packets) = (self.window()?.waiting()?, packets_sent()?);
-        let report = bench.run(self.stop)?;
+        let report = bench.run(self.study.stop)?;
         let (packets, waiting) = (packets_sent()? - packets, [waiting, self.window()?.waiting()?]);
         let mut garbage = None;
         if change == Change::Garbage {
@@ -414,7 +380,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         bench.length = SEARCH;
         bench.runs = SEARCH_RUNS;
         bench.options = ["--find-limit", "--goal", trials::GOAL].map(str::to_owned).to_vec();
-        let report = bench.run(self.stop)?;
+        let report = bench.run(self.study.stop)?;
         if let Some(report) = &report {
             self.keep(&step.name, report)?;
         }
@@ -427,8 +393,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         let mut result = Allocations { start: counted.allocated()?, runs: Vec::new() };
         for rate in ALLOCATING {
             let target = vec![format!("{}/mgbaendpoint", counted.bridge.url())];
-            let bench = Bench::pool(target, rate, "uuid", self.lengths.row * ALLOCATION_ROWS);
-            let Some(report) = bench.run(self.stop)? else { return Ok(None) };
+            let bench = Bench::pool(target, rate, "uuid", self.study.lengths.row * ALLOCATION_ROWS);
+            let Some(report) = bench.run(self.study.stop)? else { return Ok(None) };
             let row = report.rows.first().context("a report without a row")?;
             let (requests, correct) = (row.requests, row.correct);
             result.runs.push(AllocatedIn { rate, requests, correct, allocated: counted.allocated()? });
@@ -462,7 +428,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             strategy: run.strategy,
             load: run.load,
             payload: run.bytes.map_or("uuid".to_owned(), |bytes| bytes.to_string()),
-            length: run.length(self.lengths.row),
+            length: run.length(self.study.lengths.row),
             counter,
             options: Vec::new(),
             runs: 1,
@@ -485,10 +451,10 @@ impl<'a, 'b> Measure<'a, 'b> {
     /// Waits for this time. Returns false if a signal has stopped the study.
     fn sleep(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
-        while Instant::now() < end && !self.stop.stopped() {
+        while Instant::now() < end && !self.study.stop.stopped() {
             thread::sleep(Duration::from_millis(20).min(end.saturating_duration_since(Instant::now())));
         }
-        !self.stop.stopped()
+        !self.study.stop.stopped()
     }
 }
 

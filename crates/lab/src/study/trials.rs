@@ -52,8 +52,10 @@ const PLAIN: Trial = Trial {
     rate: 20,
     change: Change::Nothing,
 };
+/// The default values for trials with only the study's kind of script.
+const STUDY: Trial = Trial { script: Some(Script::Study), ..PLAIN };
 /// The default values for trials that come after a load with a socket per request.
-const AFTER: Trial = Trial { script: Some(Script::Study), rate: 15, change: Change::AfterClosing, ..PLAIN };
+const AFTER: Trial = Trial { rate: 15, change: Change::AfterClosing, ..STUDY };
 
 /// All questions.
 pub const QUESTIONS: [Question; 6] = [
@@ -97,23 +99,10 @@ pub const QUESTIONS: [Question; 6] = [
                 (TCP_NODELAY). *packets* is the number of TCP segments that the whole machine sent during the run, in both \
                 directions of all connections. About 10 per second belong to the frame counter.",
         trials: &[
-            Trial { name: "pool-20-off", script: Some(Script::Study), ..PLAIN },
-            Trial { name: "pool-20-on", script: Some(Script::Study), change: Change::Nagle, ..PLAIN },
-            Trial {
-                name: "mux-400-off",
-                script: Some(Script::Study),
-                strategy: Strategy::Mux,
-                rate: 400,
-                ..PLAIN
-            },
-            Trial {
-                name: "mux-400-on",
-                script: Some(Script::Study),
-                strategy: Strategy::Mux,
-                rate: 400,
-                change: Change::Nagle,
-                ..PLAIN
-            },
+            Trial { name: "pool-20-off", ..STUDY },
+            Trial { name: "pool-20-on", change: Change::Nagle, ..STUDY },
+            Trial { name: "mux-400-off", strategy: Strategy::Mux, rate: 400, ..STUDY },
+            Trial { name: "mux-400-on", strategy: Strategy::Mux, rate: 400, change: Change::Nagle, ..STUDY },
         ],
     },
     Question {
@@ -123,16 +112,9 @@ pub const QUESTIONS: [Question; 6] = [
                 and the client takes one read of at most 1,024 bytes as the reply. Framewire's script has no such mode. \
                 In the second row, messages have 36 to 5,000 bytes; a fifth of them fit into one read.",
         trials: &[
-            Trial {
-                name: "5000-5",
-                script: Some(Script::Study),
-                bytes: Some(5000),
-                rate: 5,
-                change: Change::Unframed,
-                ..PLAIN
-            },
-            Trial { name: "mixed-20", script: Some(Script::Study), change: Change::UnframedMixed, ..PLAIN },
-            Trial { name: "uuid-20", script: Some(Script::Study), change: Change::Unframed, ..PLAIN },
+            Trial { name: "5000-5", bytes: Some(5000), rate: 5, change: Change::Unframed, ..STUDY },
+            Trial { name: "mixed-20", change: Change::UnframedMixed, ..STUDY },
+            Trial { name: "uuid-20", change: Change::Unframed, ..STUDY },
         ],
     },
     Question {

@@ -10,7 +10,7 @@ pub fn millis(value: f64) -> String {
         value if value >= 0.9995 => 2,
         _ => 3,
     };
-    thousands(&format!("{value:.decimals$}"))
+    thousands(format!("{value:.decimals$}"))
 }
 
 /// A number per second: `0.50`, `63.31`, `1,200`, `112,700`.
@@ -20,7 +20,7 @@ pub fn rate(value: f64) -> String {
         value if value >= 99.995 => 1,
         _ => 2,
     };
-    thousands(&format!("{value:.decimals$}"))
+    thousands(format!("{value:.decimals$}"))
 }
 
 /// Percent, never rounded up to 100 or down to 0: `100%`, `99.97%`, `0.1%`.
@@ -37,8 +37,9 @@ pub fn percent(value: f64) -> String {
     }
 }
 
-/// Puts commas between groups of three digits.
-pub fn thousands(number: &str) -> String {
+/// A number with commas between groups of three digits.
+pub fn thousands(number: impl ToString) -> String {
+    let number = number.to_string();
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, digits) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());
     let mut grouped = String::with_capacity(number.len() + 4);

@@ -116,13 +116,12 @@ fn replies(rows: &[&Row]) -> Table {
     let heads = ["asked"].into_iter().chain(names.iter().map(String::as_str));
     let mut table =
         Table::new(&heads.chain(["bytes sent", "bytes received", "received/s"]).collect::<Vec<_>>());
-    let count = |count: u64| thousands(&count.to_string());
     for row in rows {
         let mut cells = vec![row.load()];
-        cells.extend(statuses.iter().map(|status| count(row.statuses.get(status).copied().unwrap_or(0))));
+        cells.extend(statuses.iter().map(|status| thousands(row.statuses.get(status).copied().unwrap_or(0))));
         if let Some(bytes) = row.bytes {
             let speed = bytes.received as f64 / row.seconds.max(f64::MIN_POSITIVE);
-            cells.extend([count(bytes.sent), count(bytes.received), rate(speed.round())]);
+            cells.extend([thousands(bytes.sent), thousands(bytes.received), rate(speed.round())]);
         }
         table.row(cells);
     }
@@ -146,9 +145,9 @@ fn tester(rows: &[&Row]) -> Table {
         let late = [row.late.p50, row.late.p99, row.late.max].map(|value| cell(&row.late, value));
         let rest = [
             row.tester_busy.map_or(NONE.to_owned(), |busy| format!("{:.0}%", 100.0 * busy)),
-            thousands(&row.connections.to_string()),
-            thousands(&row.retries.to_string()),
-            thousands(&row.most_in_flight.to_string()),
+            thousands(row.connections),
+            thousands(row.retries),
+            thousands(row.most_in_flight),
             percent(row.waited_percent()),
         ];
         table.row([row.load()].into_iter().chain(late).chain(rest));

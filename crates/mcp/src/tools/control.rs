@@ -1,4 +1,4 @@
-//! The tools for pausing, speed and resets, and for snapshots, ROMs and recordings.
+//! The tools for pausing, speed and resets, for snapshots, ROMs and recordings, and for Lua code.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -38,6 +38,9 @@ pub(super) const RECORD: &str = r#"
 
 pub(super) const LOAD: &str = r#"
 "path":{"type":"string","description":"On the emulator's machine"}"#;
+
+pub(super) const SCRIPT: &str = r#"
+"code":{"type":"string"}"#;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +83,7 @@ fn only(object: &Json, names: &[&str]) -> Json {
 }
 
 /// The list `name` in a reply, with only these fields of each entry.
-fn listed(reply: &Json, name: &str, fields: &[&str]) -> Json {
+pub(super) fn listed(reply: &Json, name: &str, fields: &[&str]) -> Json {
     let all = reply[name].as_array().map(Vec::as_slice).unwrap_or_default();
     all.iter().map(|each| only(each, fields)).collect()
 }
@@ -224,4 +227,21 @@ pub(super) async fn load(session: Arc<Session>, given: Object) -> Result<Reply, 
     session.call("load", json!({"path": path})).await?;
     let state = session.call("emulatorState", json!({})).await?;
     Ok(only(&state, &["title", "code", "run", "frame"]).into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptArguments {
+    code: String,
+}
+
+pub(super) async fn script(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    let ScriptArguments { code } = arguments(given)?;
+    let _playing = session.playing.lock().await;
+    let reply = session.call("v1.script", json!({"code": code})).await?;
+    // The error contains the whole reply, because the output before an error helps to find its cause.
+    if reply["error"].is_string() {
+        return Err(ToolError(reply.to_string()));
+    }
+    Ok(reply.into())
 }

@@ -9,6 +9,7 @@ use framewire_protocol::hex::{hex_digits, parse_hex_digits};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::control::listed;
 use super::{Reply, ToolError, set};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
@@ -239,15 +240,7 @@ pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply
     let mut json = json!({"id": reply["id"], "count": reply["count"], "frame": reply["frame"]});
     if reply["count"].as_u64().is_some_and(|count| count <= MAX_LISTED as u64) {
         let list = session.call("searchCandidates", json!({"id": reply["id"], "limit": MAX_LISTED})).await?;
-        let all = list["candidates"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let candidates = all.iter().map(|each| {
-            let mut candidate = json!({"watch": each["watch"], "value": each["value"]});
-            if !each["symbol"].is_null() {
-                candidate["symbol"] = each["symbol"].clone();
-            }
-            candidate
-        });
-        json["candidates"] = candidates.collect();
+        json["candidates"] = listed(&list, "candidates", &["watch", "value", "symbol"]);
     }
     Ok(json.into())
 }

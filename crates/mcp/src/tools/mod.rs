@@ -1,13 +1,12 @@
 //! The table of tools.
 //!
-//! - `acting`: act, observe, screenshot, wait, watch; `control`: snapshot, control, record, load;
-//! - `memory`: read, write, search, symbols, text; `resuming`: resume; `scripting`: script.
+//! - `acting`: act, observe, screenshot, wait, watch; `control`: snapshot, control, record, load, script;
+//! - `memory`: read, write, search, symbols, text; `resuming`: resume.
 
 mod acting;
 mod control;
 mod memory;
 mod resuming;
-mod scripting;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -231,9 +230,9 @@ pub(crate) const ALL: [Tool; 16] = [
         effect: Effect::Arbitrary,
         description: "Run Lua in the emulator, between two frames, with mGBA's globals (emu, C). Returns the \
             `return` values and what print writes, as JSON. Globals are kept. It cannot run frames: use act.",
-        arguments: scripting::SCRIPT,
+        arguments: control::SCRIPT,
         required: &["code"],
-        run: run!(scripting::script),
+        run: run!(control::script),
     },
 ];
 

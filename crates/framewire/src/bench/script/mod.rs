@@ -28,7 +28,7 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// The longest time for one attempt to send a message and get its reply, including the time for connecting.
     pub timeout: Duration,
-    /// The waits before the retries of [`Strategy::PoolRetry`].
+    /// The waits before the retries. Only [`Strategy::PoolRetry`] has retries.
     pub retries: Retries,
     /// Whether the system may hold back small packets.
     pub nagle: bool,
@@ -62,7 +62,10 @@ pub struct ScriptTarget {
 
 impl ScriptTarget {
     /// A target at `address`, which has the form `HOST:PORT`.
-    pub fn new(address: String, strategy: Strategy, dialect: Dialect, options: Options) -> Self {
+    pub fn new(address: String, strategy: Strategy, dialect: Dialect, mut options: Options) -> Self {
+        if strategy != Strategy::PoolRetry {
+            options.retries = Retries::default();
+        }
         ScriptTarget { address, strategy, dialect, options }
     }
 
@@ -73,10 +76,7 @@ impl ScriptTarget {
 
     /// The longest time for a message with all of its attempts, if each attempt may take `timeout`.
     pub fn longest(&self, timeout: Duration) -> Duration {
-        match self.strategy {
-            Strategy::PoolRetry => self.options.retries.longest(timeout),
-            _ => timeout,
-        }
+        self.options.retries.longest(timeout)
     }
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use framewire_link::{Config, Link, LinkError};
-use framewire_loadtest::{Call, Client, Failure, Retries, Session, Strategy};
+use framewire_loadtest::{Call, Client, Failure, Session, Strategy};
 use framewire_protocol::Op;
 use parking_lot::Mutex as SyncMutex;
 use tokio::runtime::Handle;
@@ -27,10 +27,7 @@ struct Inner {
 enum Kept {
     Single(Mutex<Option<Connection>>),
     PerRequest,
-    Pool {
-        idle: SyncMutex<Vec<Connection>>,
-        retries: Retries,
-    },
+    Pool(SyncMutex<Vec<Connection>>),
     /// A pool that also keeps broken connections.
     PoolKeepBroken(SyncMutex<Vec<Connection>>),
     Pipeline(Mutex<Option<Arc<Pipeline>>>),
@@ -58,10 +55,7 @@ impl ScriptSession {
         let kept = match target.strategy {
             Strategy::Single => Kept::Single(Mutex::default()),
             Strategy::PerRequest => Kept::PerRequest,
-            Strategy::Pool => Kept::Pool { idle: SyncMutex::default(), retries: Retries::default() },
-            Strategy::PoolRetry => {
-                Kept::Pool { idle: SyncMutex::default(), retries: target.options.retries.clone() }
-            }
+            Strategy::Pool | Strategy::PoolRetry => Kept::Pool(SyncMutex::default()),
             Strategy::PoolKeepBroken => Kept::PoolKeepBroken(SyncMutex::default()),
             Strategy::Mux if target.dialect == Dialect::Binary => Kept::Link(SyncMutex::default()),
             Strategy::Mux => Kept::Pipeline(Mutex::default()),
@@ -73,10 +67,7 @@ impl ScriptSession {
 impl Inner {
     /// Sends a message and waits for its reply, with retries if the strategy has them. Does not check the reply.
     async fn exchange(&self, call: &mut Call<'_>) -> Answer {
-        let mut waits = match &self.kept {
-            Kept::Pool { retries, .. } => retries.waits().iter(),
-            _ => [].iter(),
-        };
+        let mut waits = self.target.options.retries.waits().iter();
         let limit = self.target.options.timeout;
         loop {
             let result = timeout(limit, self.attempt(call)).await.unwrap_or(Err(Failure::TimedOut));
@@ -104,7 +95,7 @@ impl Inner {
                 connection.close().await;
                 reply
             }
-            Kept::Pool { idle, .. } => {
+            Kept::Pool(idle) => {
                 let last = idle.lock().pop();
                 let mut connection = self.reuse_or_open(last, call).await?;
                 let reply = connection.exchange(call).await?;

@@ -279,15 +279,11 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
         let content = ContentBuilder::new().schema(Some(schema)).build();
         ResponseBuilder::new().description(description).content(content_type, content).build()
     };
-    let json = |description: &str, schema| typed("application/json", description, schema);
-    let health = Ref::from_schema_name(Health::name()).into();
-    let health = json("The server is up. The other fields describe its emulator.", health);
+    let description = "The server is up. The other fields describe its emulator.";
+    let health = typed("application/json", description, Ref::from_schema_name(Health::name()).into());
     let picture = typed("image/png", "A PNG.", bytes().into());
-    let metrics = typed(
-        "text/plain",
-        "Metrics in the text format of Prometheus. docs/metrics.md lists them.",
-        string().into(),
-    );
+    let description = "Metrics in the text format of Prometheus. docs/metrics.md lists them.";
+    let metrics = text_response(description, string(), None);
     // 401 and 403, which every route can answer with.
     let refused = |operation| with_failures(operation, &FAILURES[1..3]);
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());

@@ -122,10 +122,7 @@ fn is_known_to_server(path: &str) -> bool {
 
 /// Whether the operation is about one emulator. Its answer may then need a request to the emulator.
 fn is_of_emulator(operation: &Operation) -> bool {
-    operation.parameters.iter().flatten().any(|parameter| match parameter {
-        RefOr::T(parameter) => parameter.name == "emulator",
-        RefOr::Ref(_) => false,
-    })
+    catalog::query_parameters(operation).any(|name| name == "emulator")
 }
 
 /// Corrects the schema of bytes, which utoipa describes as a list of numbers.

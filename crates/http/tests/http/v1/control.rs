@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::live::script::connected;
 use super::ok;
-use super::problems::problem;
+use super::problems::{problem, problem_says};
 use crate::support::{Server, repository, wait_for};
 
 #[track_caller]
@@ -53,8 +53,7 @@ fn another_game_is_loaded_and_an_invalid_one_is_refused() {
     std::fs::write(server.folder.path().join("none.gba"), "nothing").unwrap();
     for name in ["none.gba", "missing.gba"] {
         let body = json!({"path": server.file(name)}).to_string();
-        let error = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
-        assert!(error["detail"].as_str().unwrap().contains(name), "{error}");
+        problem_says(&server.request("POST", "/v1/load", body.as_bytes()), 422, name);
     }
 }
 

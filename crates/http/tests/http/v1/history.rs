@@ -2,20 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::input::{advance, post};
 use super::live::script::connected;
-use super::problems::problem;
+use super::problems::{problem, problem_says};
 use super::{measure_alone, ok};
 use crate::support::{Server, wait_for};
-
-fn post(server: &Server, path: &str, body: Value) -> crate::support::Reply {
-    server.request("POST", path, body.to_string().as_bytes())
-}
-
-fn advance(server: &Server, frames: u32) -> u64 {
-    ok(&post(server, "/v1/advance", json!({"frames": frames})))["frame"].as_u64().unwrap()
-}
 
 #[test]
 fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
@@ -51,8 +44,7 @@ fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
     assert_eq!(picture.header("content-type"), Some("image/png"));
     // Clients must not cache the picture: after a restart of the server, another line can have this number.
     assert_eq!(picture.header("cache-control"), Some("no-store"));
-    let error = problem(&server.get("/v1/timeline/picture?line=1&frame=241"), 404);
-    assert!(error["detail"].as_str().unwrap().contains("frame 241 of line 1"), "{error}");
+    problem_says(&server.get("/v1/timeline/picture?line=1&frame=241"), 404, "frame 241 of line 1");
     // The frames of the earlier line are still kept.
     let back = ok(&post(&server, "/v1/rewind", json!({"frame": end, "line": 1})));
     assert_eq!(back["frame"], end);
@@ -87,12 +79,10 @@ fn going_back_is_refused_during_key_timelines_and_recordings() {
     let server = Server::paused();
     advance(&server, 40);
     ok(&post(&server, "/v1/input", json!({"sequence": "A:60"})));
-    let error = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
-    assert!(error["detail"].as_str().unwrap().contains("plays keys; cancel it"), "{error}");
+    problem_says(&post(&server, "/v1/rewind", json!({"frame": 20})), 409, "plays keys; cancel it");
     ok(&server.request("DELETE", "/v1/input", b""));
     assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
-    let error = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
-    assert!(error["detail"].as_str().unwrap().contains("recorded or replayed"), "{error}");
+    problem_says(&post(&server, "/v1/rewind", json!({"frame": 20})), 409, "recorded or replayed");
     ok(&server.request("DELETE", "/v1/recording", b""));
     ok(&post(&server, "/v1/rewind", json!({"frame": 20})));
 }
@@ -157,6 +147,5 @@ fn an_attached_emulator_goes_back_to_a_frame_whose_state_is_kept() {
     let picture = server.get(&format!("/v1/timeline/picture?line=1&frame={kept}"));
     assert_eq!(picture.header("content-type"), Some("image/png"));
     assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
-    let error = problem(&post(&server, "/v1/rewind", json!({"frame": kept})), 409);
-    assert!(error["detail"].as_str().unwrap().contains("recorded or replayed"), "{error}");
+    problem_says(&post(&server, "/v1/rewind", json!({"frame": kept})), 409, "recorded or replayed");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::live::client::{Rpc, json_of, post};
 use super::live::script::{ScriptPort, connected, ready};
-use super::problems::problem;
+use super::problems::{problem, problem_says};
 use crate::support::{Server, core, game_boy, wait_for};
 
 fn put(server: &Server, path: &str, value: i64, status: u16) -> Value {
@@ -204,11 +204,7 @@ fn cycles_are_counted_on_both_consoles() {
 #[test]
 fn an_attached_mgba_refuses_to_count_cycles_with_the_reason() {
     let (_core, server) = connected();
-    let refusal = problem(&server.get("/v1/cycles"), 501);
-    assert!(
-        refusal["detail"].as_str().unwrap().contains("mGBA's Lua cannot read the cycle counter"),
-        "{refusal}"
-    );
+    problem_says(&server.get("/v1/cycles"), 501, "mGBA's Lua cannot read the cycle counter");
     let done = json_of(&post(&server, "/v1/batch", &json!({"ops": [{"op": "cycles"}]})), 200);
     assert_eq!(done["results"][0]["error"]["status"], 501, "{done}");
     Rpc::open(&server).error("cycles", json!({}), -32010);

@@ -22,6 +22,14 @@ pub fn problem(reply: &Reply, status: u16) -> Value {
     problem
 }
 
+/// Like [`problem`]. The problem's detail must contain the text `says`.
+#[track_caller]
+pub fn problem_says(reply: &Reply, status: u16, says: &str) -> Value {
+    let problem = problem(reply, status);
+    assert!(problem["detail"].as_str().unwrap().contains(says), "{says:?} is not in {problem}");
+    problem
+}
+
 #[test]
 fn an_unknown_path_or_method_is_a_problem_under_v1_and_text_elsewhere() {
     let server = Server::start();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::problems::problem;
+use super::problems::{problem, problem_says};
 use super::{body, sent};
 use crate::support::{Server, field, wait_for};
 
@@ -81,13 +81,11 @@ fn files_are_downloaded_and_uploaded_and_damage_is_reported_with_its_frame() {
     let of_frame = |frame: u64| file.body.len() - tail - 26 * (frames - frame + 1) as usize;
     let mut changed = file.body.clone();
     changed[of_frame(123) + 2] ^= 2;
-    let error = problem(&server.request("PUT", "/v1/recordings/copy/file", &changed), 422);
-    assert!(error["detail"].as_str().unwrap().contains("damaged at frame 123 "), "{error}");
+    problem_says(&server.request("PUT", "/v1/recordings/copy/file", &changed), 422, "damaged at frame 123 ");
     problem(&server.get("/v1/recordings/copy"), 404);
 
     body(&server.request("PUT", "/v1/recordings/copy/file", &file.body), 201);
-    let error = problem(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409);
-    assert!(error["detail"].as_str().unwrap().contains("?replace=true"), "{error}");
+    problem_says(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409, "?replace=true");
     body(&server.request("PUT", "/v1/recordings/COPY/file?replace=true", &file.body), 200);
     problem(&server.request("PUT", "/v1/recordings/other/file", b"FRAMEWIRE RECORDING 7\n"), 422);
     problem(&server.request("PUT", "/v1/recordings/a%20b/file", &file.body), 400);

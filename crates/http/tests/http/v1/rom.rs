@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::ok;
-use super::problems::problem;
+use super::problems::{problem, problem_says};
 use crate::failures::{attached, silent_port};
 use crate::support::{Server, repository};
 
@@ -37,8 +37,7 @@ fn a_rom_that_is_sent_runs_and_is_kept() {
     assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "{}", title(&server));
     // The same game may be sent again. Another game with the same name needs `replace=true`.
     ok(&send(&server, "name=other.gba", &other()));
-    let error = problem(&send(&server, "name=other.gba", &demo()), 409);
-    assert!(error["detail"].as_str().unwrap().contains("?replace=true"), "{error}");
+    problem_says(&send(&server, "name=other.gba", &demo()), 409, "?replace=true");
     assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "the current game continues");
     ok(&send(&server, "name=other.gba&replace=true", &demo()));
     assert_eq!(title(&server), "FRAMEWIRE");
@@ -61,8 +60,7 @@ fn wrong_names_and_bytes_that_are_not_a_rom_are_refused_and_not_kept() {
         let error = problem(&send(&server, &format!("name={name}"), &demo()), 400);
         assert!(error["detail"].as_str().unwrap().contains("such as game.gba"), "{name}: {error}");
     }
-    let error = problem(&send(&server, "name=a.gba", b""), 400);
-    assert!(error["detail"].as_str().unwrap().contains("send the bytes of the ROM"), "{error}");
+    problem_says(&send(&server, "name=a.gba", b""), 400, "send the bytes of the ROM");
     let error = problem(&send(&server, "name=a.gba", b"not a game"), 422);
     let detail = error["detail"].as_str().unwrap();
     assert!(detail.contains("a.gba") && !detail.contains("uploads") && !detail.contains('/'), "{error}");

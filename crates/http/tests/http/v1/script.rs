@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::problems::problem;
+use super::problems::problem_says;
 use super::{body, ok};
 use crate::support::{Server, field};
 
@@ -56,8 +56,7 @@ fn an_error_is_returned_with_its_line_and_the_output_before_it() {
         assert!(error.contains(says), "{code}: {reply}");
     }
     let code = json!({"code": "return 1 +"}).to_string();
-    let refused = problem(&server.request("POST", "/v1/script", code.as_bytes()), 400);
-    assert!(refused["detail"].as_str().unwrap().contains("script:1:"), "{refused}");
+    problem_says(&server.request("POST", "/v1/script", code.as_bytes()), 400, "script:1:");
     assert_eq!(run(&server, "return 'alive'")["values"], json!(["alive"]));
 }
 
@@ -76,6 +75,5 @@ fn no_code_runs_while_a_recording_is_made() {
     let server = allowing();
     body(&server.request("POST", "/v1/recordings", br#"{"name":"a"}"#), 201);
     let code = br#"{"code":"return 1"}"#;
-    let refused = problem(&server.request("POST", "/v1/script", code), 503);
-    assert!(refused["detail"].as_str().unwrap().contains("recordings do not hold scripts"), "{refused}");
+    problem_says(&server.request("POST", "/v1/script", code), 503, "recordings do not hold scripts");
 }

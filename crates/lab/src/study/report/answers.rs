@@ -153,10 +153,10 @@ fn resets(evidence: &Evidence) -> String {
     let _ = writeln!(
         out,
         "In the rows without a second try, the study's kind of script reset {} of {} requests, Framewire's {} of {}.{}\n",
-        thousands(&study.reset.to_string()),
-        thousands(&study.requests.to_string()),
-        thousands(&ours.reset.to_string()),
-        thousands(&ours.requests.to_string()),
+        thousands(study.reset),
+        thousands(study.requests),
+        thousands(ours.reset),
+        thousands(ours.requests),
         match reset {
             0 => String::new(),
             _ => format!(

@@ -14,29 +14,20 @@ use super::versions::HELD;
 use crate::bench::Load;
 use crate::setup::Script;
 use crate::study::plan;
-use crate::study::steps::{Run, Step, Target};
+use crate::study::steps::{Run, Search, Step, Target};
+use crate::study::trials::SEARCHES;
 
 /// A row reaches its requested rate if it achieves at least this share of it.
 const REACHED: f64 = 0.99;
 
-/// A kind of row: its name, and a function that says whether a row belongs to it.
-type RowKind = (&'static str, fn(&Step, &Run) -> bool);
+/// Whether a row sends its requests in the way of a search. The searches for text messages use version 7.
+fn is_row_of(search: &Search, step: &Step, run: &Run) -> bool {
+    let is_text = matches!(run.target, Target::Window { binary: false, .. });
+    run.target == search.target && (step.group == "v7" || !is_text)
+}
 
-/// The kinds of rows whose limits are reported.
-const KINDS: [RowKind; 5] = [
-    ("version 7 with the study's kind of script", |step, run| {
-        step.group == "v7" && run.target == Target::Window { script: Script::Study, binary: false }
-    }),
-    ("version 7 with Framewire's script", |step, run| {
-        step.group == "v7" && run.target == Target::Window { script: Script::Ours, binary: false }
-    }),
-    ("Framewire's link", |_, run| matches!(run.target, Target::Window { binary: true, .. })),
-    ("Framewire over HTTP", |_, run| run.target == Target::Bridge),
-    ("the embedded core", |_, run| run.target == Target::Embedded),
-];
-
-/// The limits that the rows of one kind show. A row *goes well* if it reaches its rate, all replies are correct, and
-/// 99% of them come within the study's goal.
+/// The limits that the rows of one way to send requests show. A row *goes well* if it reaches its rate, all replies are
+/// correct, and 99% of them come within the study's goal.
 struct Limits<'a> {
     /// The row with the highest rate up to which all rows went well.
     best: Option<(&'a Step, &'a Row)>,
@@ -47,8 +38,9 @@ struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    fn of(evidence: &'a Evidence, includes: fn(&Step, &Run) -> bool) -> Limits<'a> {
-        let rows = evidence.runs().filter(|(step, run, _)| includes(step, run) && run.bytes.is_none());
+    fn of(evidence: &'a Evidence, search: &Search) -> Limits<'a> {
+        let rows =
+            evidence.runs().filter(|(step, run, _)| is_row_of(search, step, run) && run.bytes.is_none());
         let mut rows: Vec<_> = rows.filter_map(|(step, _, row)| Some((row.asked?, step, row))).collect();
         rows.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut limits = Limits { best: None, missed: None, above: Vec::new() };
@@ -77,17 +69,16 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// The best rates of all kinds of rows, as one sentence.
+/// The best rates of all ways to send requests, as one sentence.
 pub fn best_line(evidence: &Evidence) -> Option<String> {
-    let words =
-        KINDS.iter().filter(|(_, includes)| is_measured(evidence, *includes)).map(|(name, includes)| {
-            let limits = Limits::of(evidence, *includes);
-            let asked = limits.best.and_then(|(_, row)| row.asked);
-            match asked {
-                Some(asked) => format!("{}/s with {name}", rate(asked)),
-                None => format!("for {name} {}", limits.none()),
-            }
-        });
+    let words = SEARCHES.iter().filter(|search| is_measured(evidence, search)).map(|search| {
+        let limits = Limits::of(evidence, search);
+        let asked = limits.best.and_then(|(_, row)| row.asked);
+        match asked {
+            Some(asked) => format!("{}/s with {}", rate(asked), search.way),
+            None => format!("for {} {}", search.way, limits.none()),
+        }
+    });
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| {
         format!(
@@ -98,8 +89,8 @@ pub fn best_line(evidence: &Evidence) -> Option<String> {
     })
 }
 
-fn is_measured(evidence: &Evidence, includes: fn(&Step, &Run) -> bool) -> bool {
-    evidence.runs().any(|(step, run, _)| includes(step, run))
+fn is_measured(evidence: &Evidence, search: &Search) -> bool {
+    evidence.runs().any(|(step, run, _)| is_row_of(search, step, run))
 }
 
 /// The answer to the question of where the limit lies.
@@ -133,8 +124,8 @@ pub fn answer(evidence: &Evidence) -> String {
         "tester late, p99",
         "<the next rate",
     ]);
-    for (name, includes) in KINDS {
-        let limits = Limits::of(evidence, includes);
+    for search in &SEARCHES {
+        let limits = Limits::of(evidence, search);
         let cells = match limits.best {
             Some((step, row)) => vec![
                 evidence.source(&step.name, &step.name),
@@ -147,21 +138,15 @@ pub fn answer(evidence: &Evidence) -> String {
                 format!("{} ms", millis(row.late.p99)),
                 if limits.missed.is_none() { "not measured" } else { "missed" }.to_owned(),
             ],
-            None if is_measured(evidence, includes) => vec![limits.none()],
+            None if is_measured(evidence, search) => vec![limits.none()],
             None => vec![MISSING.to_owned()],
         };
-        table.row([name.to_owned()].into_iter().chain(cells));
+        table.row([search.way.to_owned()].into_iter().chain(cells));
     }
     out += &table.markdown();
     out += &trials::limits(evidence);
-    let closed: Vec<_> = evidence
-        .runs()
-        .filter_map(|(step, run, row)| match run.load {
-            Load::Clients(clients) => Some((step, clients, row)),
-            Load::Rate(_) => None,
-        })
-        .collect();
-    for (step, clients, row) in closed {
+    for (step, run, row) in evidence.runs() {
+        let Load::Clients(clients) = run.load else { continue };
         let held = match row.pace {
             Some(pace) if pace.mean < HELD => {
                 format!(" while the emulation ran at {:.1} frames/s", pace.mean)

@@ -106,10 +106,10 @@ fn short(evidence: &Evidence) -> Vec<String> {
             "Replies that belonged to another request, or were damaged: {} of {} with the study's kind of script, {} \
              of {} \
              with Framewire.",
-            count(study.wrong),
-            count(study.requests),
-            count(ours.wrong),
-            count(ours.requests),
+            thousands(study.wrong),
+            thousands(study.requests),
+            thousands(ours.wrong),
+            thousands(ours.requests),
         ));
     }
     if lines.is_empty() {
@@ -119,11 +119,7 @@ fn short(evidence: &Evidence) -> Vec<String> {
 }
 
 fn lost(tally: &Tally) -> String {
-    format!("{} of {}", count(tally.failed), count(tally.requests))
-}
-
-fn count(count: u64) -> String {
-    thousands(&count.to_string())
+    format!("{} of {}", thousands(tally.failed), thousands(tally.requests))
 }
 
 /// How many of the rows at the goal's rate meet the goal, and how many such rows there are.

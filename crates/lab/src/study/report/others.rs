@@ -59,10 +59,10 @@ fn lines(evidence: &Evidence, table: &mut Table, name: &str, group: &str, rows: 
     for (bytes, load) in rows {
         let measured = evidence.measured(plan::row(group, *bytes, *load));
         let load = match load {
-            Load::Rate(rate) => thousands(&rate.to_string()),
+            Load::Rate(rate) => thousands(rate),
             Load::Clients(clients) => format!("{clients} clients"),
         };
-        let size = bytes.map(|bytes| format!(", {} bytes", thousands(&bytes.to_string())));
+        let size = bytes.map(|bytes| format!(", {} bytes", thousands(bytes)));
         let name = source(evidence, name, &measured);
         table.row([name, load + &size.unwrap_or_default()].into_iter().chain(figures(&measured)));
     }

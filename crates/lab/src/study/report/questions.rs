@@ -79,11 +79,7 @@ fn answer(text: String, steps: impl IntoIterator<Item = String>, sure: &'static 
 }
 
 fn failed(row: &Row) -> String {
-    format!(
-        "{} of {}",
-        thousands(&(row.requests - row.correct).to_string()),
-        thousands(&row.requests.to_string())
-    )
+    format!("{} of {}", thousands(row.requests - row.correct), thousands(row.requests))
 }
 
 /// Whether two latencies differ by more than a factor of two.
@@ -276,7 +272,7 @@ fn retries(evidence: &Evidence) -> Option<Answer> {
             "They hide resets, but a request that is tried again takes longer: with the study's wait of 400 ms, the slowest of \
              {} requests took {} ms ({} were tried again); with 50 ms, {} ms. A script that resets no connection needs no \
              retries.",
-            thousands(&theirs.requests.to_string()),
+            thousands(theirs.requests),
             millis(theirs.intended.max),
             theirs.retries,
             millis(ours.intended.max)
@@ -352,7 +348,7 @@ fn nagle(evidence: &Evidence) -> Option<Answer> {
         .map(|name| trial("nagle", Script::Study, name));
     let shown = |step: &String| -> Option<String> {
         let (row, packets) = (evidence.row(step)?, evidence.system(step)?.packets?);
-        Some(format!("{} packets, mean {} ms", thousands(&packets.to_string()), millis(row.intended.mean)))
+        Some(format!("{} packets, mean {} ms", thousands(packets), millis(row.intended.mean)))
     };
     let shown: Vec<_> = steps.iter().filter_map(shown).collect();
     let [pool_off, pool_on, mux_off, mux_on] = &shown[..] else { return None };
@@ -513,7 +509,7 @@ fn allocations(evidence: &Evidence) -> Option<Answer> {
     let [study, ours] =
         Script::BOTH.map(|script| evidence.system(&garbage(script)).and_then(|system| system.garbage));
     let bytes = |bytes: Option<f64>| {
-        bytes.map_or(MISSING.to_owned(), |bytes| format!("{} bytes", thousands(&format!("{bytes:.0}"))))
+        bytes.map_or(MISSING.to_owned(), |bytes| format!("{} bytes", thousands(format!("{bytes:.0}"))))
     };
     answer(
         format!(

@@ -29,8 +29,7 @@ pub fn figures(measured: &Measured) -> Vec<String> {
     let success = success.map(|success| Spread { median: row.success, ..success });
     let time = |value: f64| if times.count > 0 { millis(value) } else { NONE.to_owned() };
     let others = row.failures.iter().filter(|(kind, _)| kind.as_str() != "wrong reply");
-    let errors: Vec<_> =
-        others.map(|(kind, count)| format!("{} {kind}", thousands(&count.to_string()))).collect();
+    let errors: Vec<_> = others.map(|(kind, count)| format!("{} {kind}", thousands(count))).collect();
     vec![
         rate(row.achieved),
         ranged(|row| row.intended.mean),

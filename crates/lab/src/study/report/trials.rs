@@ -25,10 +25,8 @@ fn columns(group: &str) -> &'static [Column] {
         "retries" => &[("tried again", |row, _| row.retries.to_string())],
         "broken" => &[("connections", |row, _| row.connections.to_string())],
         "nagle" => &[
-            ("requests", |row, _| thousands(&row.requests.to_string())),
-            ("packets", |_, system| {
-                system.packets.map_or(NONE.to_owned(), |packets| thousands(&packets.to_string()))
-            }),
+            ("requests", |row, _| thousands(row.requests)),
+            ("packets", |_, system| system.packets.map_or(NONE.to_owned(), thousands)),
         ],
         "waiting" => &[
             ("waiting before", |_, system| system.waiting[0].to_string()),
@@ -102,7 +100,7 @@ fn line(
     if trial.change == Change::UnframedMixed {
         asked += ", 36 to 5,000 bytes";
     } else if let Some(bytes) = trial.bytes {
-        let _ = write!(asked, ", {} bytes", thousands(&bytes.to_string()));
+        let _ = write!(asked, ", {} bytes", thousands(bytes));
     }
     let name = source(evidence, name(script), &measured);
     let mut cells = vec![sockets, asked, name];
@@ -197,11 +195,11 @@ fn allocations(evidence: &Evidence) -> String {
                 let name = format!("{}/s", run.rate);
                 table.row([
                     evidence.source(&name, trials::ALLOCATIONS),
-                    thousands(&run.requests.to_string()),
-                    thousands(&run.correct.to_string()),
-                    thousands(&run.allocated.times.to_string()),
+                    thousands(run.requests),
+                    thousands(run.correct),
+                    thousands(run.allocated.times),
                     each(run.allocated.times),
-                    thousands(&format!("{:.0}", run.allocated.bytes as f64 / run.requests.max(1) as f64)),
+                    thousands(format!("{:.0}", run.allocated.bytes as f64 / run.requests.max(1) as f64)),
                     percent(
                         (1000.0 * run.allocated.freed as f64 / run.allocated.times.max(1) as f64).round()
                             / 10.0,
@@ -222,7 +220,7 @@ fn allocations(evidence: &Evidence) -> String {
                     "- {}: a request makes {} bytes of garbage in Lua (collector stopped, 40/s, a pool). This does not \
                      include the garbage that the script makes even when there are no requests.",
                     evidence.source(name(script), &step),
-                    thousands(&format!("{bytes:.0}"))
+                    thousands(format!("{bytes:.0}"))
                 );
             }
             None => {

@@ -98,7 +98,7 @@ pub fn link(evidence: &Evidence, text: &str, name: &str, is_there: bool) -> Stri
 
 fn asked(row: &Published) -> String {
     match row.bytes {
-        Some(bytes) => format!("{}, {} bytes", row.asked, thousands(&bytes.to_string())),
+        Some(bytes) => format!("{}, {} bytes", row.asked, thousands(bytes)),
         None => row.asked.to_string(),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::client::{Events, Rpc, wait_for_waiters};
 use crate::support::{Reply, Server, wait_for};
 use crate::until_good::until_good;
-use crate::v1::problems::problem;
+use crate::v1::problems::problem_says;
 
 #[test]
 fn open_streams_end_cleanly_and_at_once() {
@@ -46,6 +46,5 @@ fn a_wait_is_answered_when_the_server_stops() {
     .unwrap();
     wait_for_waiters(&server, 1);
     server.stop();
-    let error = problem(&Reply::read(&mut stream), 503);
-    assert!(error["detail"].as_str().unwrap().contains("stopping"), "{error}");
+    problem_says(&Reply::read(&mut stream), 503, "stopping");
 }

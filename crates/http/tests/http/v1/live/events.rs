@@ -5,7 +5,7 @@ use serde_json::json;
 use super::client::{Events, Rpc, json_of, post, watch};
 use super::script::{ScriptPort, ready};
 use crate::support::{Server, repository, wait_for};
-use crate::v1::problems::problem;
+use crate::v1::problems::problem_says;
 
 #[test]
 fn resets_are_reported_also_to_readers_that_resume_later() {
@@ -66,8 +66,7 @@ fn events_of_the_emulator_are_reported() {
 fn streams_continue_after_an_attached_mgba_disconnects_and_reconnects() {
     let port = ScriptPort::new();
     let server = port.server(|_| {});
-    let nobody = problem(&server.get(&watch(&["score"])), 502);
-    assert!(nobody["detail"].as_str().unwrap().contains("framewire doctor"), "{nobody}");
+    problem_says(&server.get(&watch(&["score"])), 502, "framewire doctor");
     let mut events = Events::open(&server, "/v1/events");
     let core = port.core();
     events.wait_for("connected");

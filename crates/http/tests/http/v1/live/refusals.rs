@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Events, Rpc, json_of, post, watch};
 use crate::support::{Server, encoded, wait_for};
-use crate::v1::problems::problem;
+use crate::v1::problems::{problem, problem_says};
 
 /// Checks that an error is about `parameter`, and that its text contains `part`.
 #[track_caller]
@@ -38,8 +38,7 @@ fn the_error_for_a_wrong_watch_says_what_is_wrong() {
 #[test]
 fn unknown_domains_and_emulators_are_refused() {
     let server = Server::start();
-    let error = problem(&server.get(&watch(&["u8[nowhere:0]"])), 400);
-    assert!(error["detail"].as_str().unwrap().contains("nowhere"), "{error}");
+    problem_says(&server.get(&watch(&["u8[nowhere:0]"])), 400, "nowhere");
     problem(&server.get("/v1/watch?events=true&emulator=other"), 404);
 }
 
@@ -74,8 +73,7 @@ fn the_numbers_of_streams_and_watches_are_limited() {
     for number in 1..3 {
         json_of(&post(&server, "/v1/watches", &json!({"watch": [format!("u8[{number}]")]})), 201);
     }
-    let error = problem(&post(&server, "/v1/watches", &json!({"watch": ["u8[3]"]})), 503);
-    assert!(error["detail"].as_str().unwrap().contains("3 watches"), "{error}");
+    problem_says(&post(&server, "/v1/watches", &json!({"watch": ["u8[3]"]})), 503, "3 watches");
 }
 
 /// The number of readers of all watches.
@@ -122,6 +120,5 @@ fn watches_of_events_without_readers_are_dropped_if_others_need_their_place() {
 #[test]
 fn a_request_without_a_websocket_handshake_is_refused() {
     let server = Server::start();
-    let error = problem(&server.get("/v1/ws"), 400);
-    assert!(error["detail"].as_str().unwrap().contains("WebSocket"), "{error}");
+    problem_says(&server.get("/v1/ws"), 400, "WebSocket");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::client::{Events, json_of, post, wait_for_waiters, watch};
 use super::script::{ScriptPort, ready};
 use crate::support::{Server, field, wait_for};
-use crate::v1::problems::problem;
+use crate::v1::problems::problem_says;
 
 /// Memory that only the tests write to.
 const SCRATCH: &str = "u16[0x02000100]";
@@ -202,8 +202,7 @@ fn a_watch_and_a_wait_end_when_another_game_is_loaded() {
             let passed = json!({"until": format!("frame > {}", frame + 10)});
             json_of(&post(server, "/v1/wait", &passed), 200);
             json_of(&post(server, "/v1/load", &json!({"path": path})), 200);
-            let refused = problem(&waiting.join().unwrap(), 409);
-            assert!(refused["detail"].as_str().unwrap().contains("another game"), "{refused}");
+            problem_says(&waiting.join().unwrap(), 409, "another game");
         });
         let end = events.wait_for("end");
         assert!(end.data["detail"].as_str().unwrap().contains("another game"), "{end:?}");

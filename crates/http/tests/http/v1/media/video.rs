@@ -9,7 +9,7 @@ use super::viewer::{Viewer, end_of, socket};
 use crate::support::Server;
 use crate::v1::batch::batch;
 use crate::v1::measure_alone;
-use crate::v1::problems::problem;
+use crate::v1::problems::{problem, problem_says};
 
 #[test]
 fn the_first_picture_is_the_one_on_the_screen_even_if_the_emulator_is_paused() {
@@ -168,8 +168,7 @@ fn errors_name_the_wrong_parameter() {
         assert!(error["detail"].as_str().unwrap().contains("is not a parameter here"), "{target}: {error}");
     }
     for target in ["/v1/video", "/v1/audio"] {
-        let error = problem(&server.get(target), 400);
-        assert!(error["detail"].as_str().unwrap().contains("is a WebSocket"), "{error}");
+        problem_says(&server.get(target), 400, "is a WebSocket");
     }
     let reply = handshake(&server, "/v1/video?emulator=other");
     problem(&reply, 404);
