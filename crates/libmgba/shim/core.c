@@ -162,6 +162,7 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	self->file = file;
 	self->inside = inside;
 	self->rom = rom_memory(core);
+	self->loaded_by_script = false;
 	fw_saves_dropped(self);
 	return FW_OK;
 }
@@ -186,6 +187,7 @@ void fw_check_rom(struct fw_core* self) {
 	}
 	refetch(core);
 	self->rom = rom_memory(core);
+	self->loaded_by_script = true;
 }
 
 /* Sets the settings of a core. mCoreLoadConfig is not used, because it reads
@@ -455,6 +457,10 @@ uint32_t fw_crc32(const struct fw_core* self) {
 
 size_t fw_rom_size(const struct fw_core* self) {
 	return self->core->romSize(self->core);
+}
+
+bool fw_loaded_by_script(const struct fw_core* self) {
+	return self->loaded_by_script;
 }
 
 /* mGBA 0.11 replaced getGameTitle and getGameCode with getGameInfo. */

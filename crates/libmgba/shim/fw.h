@@ -88,6 +88,8 @@ int32_t fw_frequency(const struct fw_core*);
 uint64_t fw_cycles(const struct fw_core*);
 uint32_t fw_crc32(const struct fw_core*);
 size_t fw_rom_size(const struct fw_core*);
+/* Whether a script has replaced the ROM since it was last loaded. */
+bool fw_loaded_by_script(const struct fw_core*);
 /* fw_title and fw_code fill `out` (at least FW_NAME_SIZE bytes) and end it with a NUL. */
 #define FW_NAME_SIZE 32
 void fw_title(const struct fw_core*, char* out);

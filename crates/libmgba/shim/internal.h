@@ -56,6 +56,7 @@ struct fw_core {
 	char* file; /* the ROM's file, or its archive */
 	char* inside; /* the ROM's name in the archive, or NULL */
 	const void* rom; /* the address of the ROM's bytes at the last check */
+	bool loaded_by_script; /* whether a script has replaced the ROM */
 	struct fw_clock clock;
 	struct fw_sensors sensors;
 	uint32_t layers_off[2]; /* a bit for each layer that is off: of the picture, then of the sound */

@@ -143,9 +143,9 @@ impl Core {
         &self.path
     }
 
-    /// The patch that was applied to the ROM, if there was one.
+    /// The patch that was applied to the ROM, if there was one. ROMs that scripts load are not patched.
     pub fn patch(&self) -> Option<&Path> {
-        self.patch.as_deref()
+        if self.is_loaded_by_script() { None } else { self.patch.as_deref() }
     }
 
     /// The options for games that are loaded from now on.

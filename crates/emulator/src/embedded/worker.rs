@@ -173,7 +173,7 @@ impl Worker {
         self.serve_waiting(Instant::now())
     }
 
-    /// Does the jobs in the queue. Begins no further job after `end`, except the first.
+    /// Does the jobs in the queue: at least one if there is one, and the others until `end`.
     fn serve_waiting(&mut self, end: Instant) -> Result<(), Stop> {
         loop {
             match self.inbox.try_recv() {
@@ -269,13 +269,14 @@ impl Worker {
         let core = &mut self.machine.core;
         let (title, code, checksum) = (core.title(), core.code(), core.crc32());
         let mut report = self.shared.report.lock();
+        // The same game can be loaded again with or without its patch.
+        report.patch = core.patch().map(|patch| patch.display().to_string());
         if (&report.title, &report.code, report.checksum) == (&title, &code, checksum) {
             return;
         }
         report.checksum = checksum;
         report.title.clone_from(&title);
         report.code.clone_from(&code);
-        report.patch = core.patch().map(|patch| patch.display().to_string());
         report.rom_problems = core.rom_problems();
         drop(report);
         let Machine { core, cheats, .. } = &mut *self.machine;

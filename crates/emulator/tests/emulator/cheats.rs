@@ -5,7 +5,9 @@ use framewire_emulator::{Emulator, WatchRequest};
 use framewire_expression::Code;
 use framewire_protocol::{Op, Status, Value};
 
-use super::support::{DEMO, batch, call, config, number, rebuilt, refusal, rom_file, start};
+use super::support::{
+    DEMO, batch, call, config, number, rebuilt, refusal, rom_file, script, start, wait_for,
+};
 
 const SCRATCH: u32 = 0x0200_0100;
 
@@ -188,6 +190,32 @@ fn a_game_starts_with_its_patch_and_cheats() {
     std::fs::write(&patch, "PATCH").expect("written");
     let refused = start(Mods { options: next_to(), ..Mods::default() }).err().expect("an error");
     assert!(refused.to_string().contains("game.ips (byte 5): the end mark EOF is missing"), "{refused}");
+}
+
+#[test]
+fn a_game_that_a_script_loads_has_no_patch() {
+    let home = tempfile::tempdir().expect("a folder");
+    let rom = home.path().join("game.gba");
+    std::fs::write(&rom, DEMO).expect("written");
+    std::fs::write(rom.with_extension("ips"), b"PATCH\0\0\xA0\0\x04MINEEOF").expect("written");
+    // The script loads the same file, to which libmgba applies no patch.
+    let script = script(&format!(
+        "local done = false
+         callbacks:add('frame', function()
+           if not done then done = true; assert(emu:loadFile({rom:?})) end
+         end)"
+    ));
+    let mods = Mods { options: next_to(), ..Mods::default() };
+    let config = config(Speed::Times(1.0), true, vec![script.path().to_owned()]);
+    let emulator =
+        Embedded::start(Config { rom: Rom::File(rom.clone()), mods, ..config }).expect("the game starts");
+    assert!(emulator.state().patch.is_some());
+    call(&emulator, Op::Resume {});
+    wait_for("the game without its patch", || emulator.state().title.as_deref() == Some("FRAMEWIRE"));
+    assert_eq!(emulator.state().patch, None);
+    assert_eq!(call(&emulator, Op::LoadRom { path: rom.display().to_string() }), Value::Bool(true));
+    wait_for("the game with its patch", || emulator.state().title.as_deref() == Some("MINEEWIRE"));
+    assert!(emulator.state().patch.is_some());
 }
 
 #[test]

@@ -86,6 +86,8 @@ calls! {
     pub(crate) fn emulate_frame(self: &mut Core) = fw_run_frame;
     /// Calls the scripts' `frame` callbacks.
     pub(crate) fn call_frame_callbacks(self: &mut Core) = fw_frame_over;
+    /// Whether a script has replaced the ROM.
+    pub(crate) fn is_loaded_by_script(self: &Core) -> bool = fw_loaded_by_script;
     /// mGBA's own number for the console.
     pub(crate) fn platform_number(self: &Core) -> i32 = fw_platform;
     /// Lets games see the host's clock.

@@ -117,6 +117,7 @@ unsafe extern "C" {
     pub fn fw_cycles(core: *const RawCore) -> u64;
     pub fn fw_crc32(core: *const RawCore) -> u32;
     pub fn fw_rom_size(core: *const RawCore) -> usize;
+    pub fn fw_loaded_by_script(core: *const RawCore) -> bool;
     pub fn fw_title(core: *const RawCore, out: *mut c_char);
     pub fn fw_code(core: *const RawCore, out: *mut c_char);
     pub safe fn fw_version() -> *const c_char;

@@ -1,7 +1,7 @@
 //! The block of shared memory that the client reads: a header with the frame counter and the offset of the picture, the
 //! memory that the client watches, and the picture. `docs/emulator-channel.md` describes it.
 //!
-//! A client *holds the clock* while frames run only when it requests them.
+//! A client can *hold the clock*: then frames run only when it requests them.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
