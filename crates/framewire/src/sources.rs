@@ -348,6 +348,8 @@ mod tests {
             ("speed = \"fast\"", "unlimited"),
             ("clock = \"noon\"", "use wall, frames, or a time"),
             ("deadline = \"-1\"", "3600"),
+            ("rom = 5", "accepted is a text, or a list of texts"),
+            ("speed = [1]", "accepted is a text or a number"),
         ] {
             let error = format!("{:#}", from_toml(RawSettings::default(), text).expect_err(text));
             assert!(error.contains(says), "{text}: {error}");

@@ -41,7 +41,7 @@ struct RawFile {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the table [game] with `name`")]
 struct RawGame {
     name: String,
     rom: Option<PathBuf>,
@@ -51,7 +51,7 @@ struct RawGame {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [scenario.NAME] with `actions` and `observe`")]
 struct RawScenario {
     start: Option<Spanned<RawStart>>,
     actions: Spanned<RawActions>,
@@ -68,21 +68,24 @@ struct RawScenario {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with either `inputs` or `state`")]
 struct RawStart {
     inputs: Option<Spanned<String>>,
     state: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "`actions` is a list of keys, such as [\".\", \"Left\", \"Right+A\"], or \"buttons\""
+)]
 enum RawActions {
     List(Vec<String>),
     All(String),
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `screen`, `memory` or both")]
 struct RawObserve {
     screen: Option<Spanned<RawScreen>>,
     #[serde(default)]
@@ -90,7 +93,7 @@ struct RawObserve {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, such as { size = [84, 84], grey = true }")]
 struct RawScreen {
     crop: Option<[u32; 4]>,
     size: Option<[u32; 2]>,
@@ -368,6 +371,15 @@ memory = ["score", "bytes[0x02000000, 8]"]
             ("stack = 4", "stack = 40", 15, 10, "stack is 40"),
             ("sticky = 0.25", "max_noops = 3600", 9, 13, "max_noops is 3600; use a number from 0 to 3599"),
             ("[scenario.level-1]", "[scenario.level-1", 5, 18, ""),
+            ("actions = [\".\", \"Left\", \"Right+A\"]", "actions = 5", 7, 11, "`actions` is a list of keys"),
+            ("{ inputs = \".:60 Start:2\" }", "5", 6, 9, "expected a table with either `inputs` or `state`"),
+            (
+                "{ size = [84, 84], grey = true, stack = 4 }",
+                "true",
+                15,
+                10,
+                "expected a table, such as { size",
+            ),
         ] {
             let text = GOOD.replace(from, to);
             match parse(&text).unwrap_err() {

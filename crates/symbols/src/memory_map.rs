@@ -20,6 +20,7 @@ struct Map {
 
 /// The game that a memory map names. The game must match each of these values that is given.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "the table [rom] with `title`, `code` or `checksum`")]
 pub(crate) struct Rom {
     pub(crate) title: Option<String>,
     /// The game code. It may begin with the console, as in `AGB-XFWE`, which is how mGBA 0.10 reports it.
@@ -29,6 +30,7 @@ pub(crate) struct Rom {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a table [[field]] with `name`, `address` and `type`")]
 struct Field {
     name: String,
     address: Address,
@@ -39,7 +41,10 @@ struct Field {
 
 /// An address: a number, or an expression such as `u32[0x03005D8C] + 4`.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "not an address; use a number such as 0x02000044, or an expression such as \"u32[0x03005D8C] + 4\""
+)]
 enum Address {
     Known(u32),
     Pointer(String),

@@ -78,6 +78,7 @@ fn number(name: &str) -> Result<Option<(Type, Format)>, String> {
 
 /// A structure.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(expecting = "a table [[struct]] with `name`, `size` and `field`")]
 pub(crate) struct Structure {
     pub(crate) name: String,
     pub(crate) size: u32,
@@ -87,6 +88,7 @@ pub(crate) struct Structure {
 
 /// A field of a structure.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "a table [[struct.field]] with `name`, `offset` and `type`")]
 pub struct StructureField {
     /// Its name, such as `hp`.
     pub name: String,

@@ -428,6 +428,9 @@ mod tests {
             (field("1", "u16/0"), "i16/256"),
             (field("1", "u16[0]"), "no count"),
             (field("\"u32[\"", "u8"), "column 5"),
+            (field("true", "u8"), "not an address; use a number"),
+            ("field = [5]".to_owned(), "expected a table [[field]] with"),
+            ("struct = [5]".to_owned(), "expected a table [[struct]] with"),
             (field("1", "s") + itself, "others; use fewer"),
         ] {
             let message = Symbols::default().add_memory_map(&map).expect_err(&map).to_string();

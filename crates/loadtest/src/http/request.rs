@@ -125,7 +125,7 @@ struct List {
 
 /// A request in the list.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [[request]] with `path`")]
 struct Entry {
     method: Option<String>,
     path: String,
