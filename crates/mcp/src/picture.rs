@@ -38,6 +38,15 @@ impl PictureOptions {
         self.transform().check().map_err(refused)
     }
 
+    /// Like [`check`](PictureOptions::check), for a screenshot, which is a PNG in base64. Also refuses a `crop` that is
+    /// not inside the screenshot.
+    pub(crate) fn check_for(&self, screenshot: &Json) -> Result<(), ToolError> {
+        let file =
+            STANDARD.decode(screenshot.as_str().unwrap_or_default()).map_err(|error| damaged(&error))?;
+        let size = png::size(&file).map_err(|error| damaged(&error))?;
+        self.transform().check_for(size).map_err(refused)
+    }
+
     fn transform(&self) -> Transform {
         Transform { crop: self.crop, scale: self.scale, colors: None, grey: self.grey }
     }
@@ -98,6 +107,7 @@ mod tests {
     fn invalid_options_are_refused() {
         let outside = PictureOptions { crop: Some([3, 0, 2, 1]), ..Default::default() };
         assert!(outside.picture(&sample()).err().unwrap().0.contains("4 by 2 pixels"));
+        assert!(outside.check_for(&sample()).unwrap_err().0.contains("4 by 2 pixels"));
         let scale = PictureOptions { scale: Some(1.5), ..Default::default() };
         assert!(scale.check().unwrap_err().0.contains("scale is 1.5"));
     }

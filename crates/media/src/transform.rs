@@ -67,14 +67,30 @@ impl Transform {
         Ok(())
     }
 
-    /// Applies the transform to a picture.
+    /// Like [`check`](Transform::check), for a picture of this size in pixels.
     ///
     /// # Errors
     /// As for [`check`](Transform::check), and if the part is not in the picture.
-    pub fn apply(&self, mut pixels: Pixels) -> Result<Pixels, TransformError> {
+    pub fn check_for(&self, (width, height): (u32, u32)) -> Result<(), TransformError> {
         self.check()?;
+        match self.crop {
+            Some(crop @ [x, y, columns, rows])
+                if x.saturating_add(columns) > width || y.saturating_add(rows) > height =>
+            {
+                Err(TransformError::Outside { crop, width, height })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Applies the transform to a picture.
+    ///
+    /// # Errors
+    /// As for [`check_for`](Transform::check_for).
+    pub fn apply(&self, mut pixels: Pixels) -> Result<Pixels, TransformError> {
+        self.check_for((pixels.width, pixels.height))?;
         if let Some(crop) = self.crop {
-            pixels = cropped(&pixels, crop)?;
+            pixels = cropped(&pixels, crop);
         }
         if let Some(colors) = self.colors {
             colors.apply(&mut pixels);
@@ -91,16 +107,12 @@ impl Transform {
     }
 }
 
-fn cropped(pixels: &Pixels, crop: [u32; 4]) -> Result<Pixels, TransformError> {
-    let [x, y, width, height] = crop;
-    if x.saturating_add(width) > pixels.width || y.saturating_add(height) > pixels.height {
-        return Err(TransformError::Outside { crop, width: pixels.width, height: pixels.height });
-    }
+fn cropped(pixels: &Pixels, [x, y, width, height]: [u32; 4]) -> Pixels {
     let row = 3 * pixels.width as usize;
     let (begin, length) = (3 * x as usize, 3 * width as usize);
     let rows = pixels.rgb.chunks_exact(row).skip(y as usize).take(height as usize);
     let rgb = rows.flat_map(|row| row[begin..begin + length].iter().copied()).collect();
-    Ok(Pixels { width, height, rgb })
+    Pixels { width, height, rgb }
 }
 
 /// Scales a picture. Pixels are repeated in a larger picture, and averaged in a smaller one.

@@ -95,9 +95,9 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
     }
     if let Some(picture) = &picture {
         picture.check()?;
-        // Whether `crop` is inside the picture depends on the game. Without this, the frames are played before the error.
+        // The size of the picture depends on the game. A wrong `crop` must fail before the frames are played.
         if picture.crop.is_some() {
-            picture.picture(&play::look(&session, &[], true).await?.2)?;
+            picture.check_for(&play::look(&session, &[], true).await?.2)?;
         }
     }
     if let Some(note) = &note {
