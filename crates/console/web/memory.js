@@ -6,11 +6,10 @@ import { attempt } from "./app.js";
 import { bankedName, parseBanked } from "./banks.js";
 import { button, codeInput, field, lineForm, setOptions } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
-import { finder } from "./find.js";
 import { FrozenList } from "./frozen.js";
 import { hex, HexGrid } from "./hexgrid.js";
 import { inspector } from "./inspector.js";
-import { searcher } from "./search.js";
+import { LazyPanel } from "./lazy.js";
 import { isGameBoy } from "./status.js";
 import { Store } from "./store.js";
 import { toast } from "./toast.js";
@@ -38,6 +37,7 @@ export class MemoryPanel {
   place = new Store(/** @type {Place | undefined} */ (undefined));
   #app;
   #frozen;
+  #searches;
   #emulation;
   #symbols;
   /** @type {HexGrid} */
@@ -107,6 +107,12 @@ export class MemoryPanel {
       watch,
     });
     this.#inspect = inspection.show;
+    this.#searches = new LazyPanel(async () => {
+      const { finder } = await import("./find.js");
+      const { searcher } = await import("./search.js");
+      const use = { reveal, watch };
+      return { element: el("div", {}, finder(app, use), searcher(app, use)) };
+    });
     this.element = el(
       "div",
       { class: "memory" },
@@ -129,8 +135,7 @@ export class MemoryPanel {
       this.#note,
       inspection.element,
       this.#frozen.element,
-      finder(app, { reveal, watch }),
-      searcher(app, { reveal, watch }),
+      this.#searches.element,
     );
     this.#domain.addEventListener("change", () => {
       this.#updateNames();
@@ -161,6 +166,7 @@ export class MemoryPanel {
   shown(visible) {
     this.#visible = visible;
     clearTimeout(this.#timer);
+    this.#searches.shown(visible);
     if (visible) void this.#refresh();
   }
 

@@ -62,11 +62,10 @@ export function searcher(app, use) {
    * @param {string | undefined} emulator the emulator that was selected when the page asked
    * @param {Search | undefined} before the search at that time
    */
-  const isLate = (emulator, before) => emulator !== app.api.emulator.value || search !== before;
+  const isLate = (emulator, before) => emulator !== app.api.emulator.value || search?.id !== before?.id;
 
   /** @param {Search | undefined} now */
   const show = async (now) => {
-    const emulator = app.api.emulator.value;
     search = now;
     steps.hidden = now === undefined;
     start.hidden = now !== undefined;
@@ -83,7 +82,7 @@ export function searcher(app, use) {
     }
     /** @type {{ candidates: Candidate[] }} */
     const { candidates } = await app.api.read(`/v1/search/${now.id}`, { limit: MOST });
-    if (isLate(emulator, now)) return;
+    if (search !== now) return;
     fill(
       list,
       ...candidates.map((candidate) =>
