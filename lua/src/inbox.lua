@@ -88,8 +88,9 @@ function inbox.next_message(box)
   return sub(box.data, start, first - 1)
 end
 
--- Returns where the content of the next complete binary frame begins in `box.data`, which is after its length field,
--- and the position after its end. Returns nil if the frame is not complete yet, and false if its length is not allowed.
+-- Returns two positions in `box.data`: where the content of the next complete binary frame begins, after the length
+-- field, and the position after its end. Returns nil if the frame is not complete yet, and false if its length is not
+-- allowed.
 function inbox.next_frame(box)
   if box.size < box.needed then
     return nil

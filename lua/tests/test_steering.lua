@@ -15,7 +15,7 @@ local function run(self, seconds, emulator)
       local allowance = steering.allowance(self)
       time = time + emulator.cost + (emulator.error or 1) * allowance
       if not emulator.fast then
-        next_frame = math.max(next_frame + period, time - 50) -- catches up a little, as mGBA does for its sound
+        next_frame = math.max(next_frame + period, time - 50) -- catches up, as mGBA does to refill its sound buffer
         time = math.max(time, next_frame)
       end
       count, served = count + 1, served + allowance

@@ -97,12 +97,12 @@ end
 local Secure = {}
 Secure.__index = Secure
 
---- Marks sockets with a buffer of their own: OpenSSL can have received bytes for which a poller does not report the
---- descriptor as readable.
+--- Marks sockets that have a buffer of their own: OpenSSL may already hold received bytes although a poller does not
+--- report the descriptor as readable.
 Secure.buffered = true
 
--- Converts the result of a failed OpenSSL call. Returns nil and "again" with the interest to wait for, "closed", or an
--- error.
+-- Converts the result of a failed OpenSSL call. Returns nil and a message: "again", "closed" or an error. With "again",
+-- the third result is what to wait for, READ or WRITE.
 local function result(self, code, what)
   local kind = ssl.SSL_get_error(self.ssl, code)
   if kind == K.SSL_ERROR_WANT_READ then return nil, "again", READ end
@@ -342,8 +342,8 @@ local function trust(handle, ca)
   return true
 end
 
--- For each server's context that has certificates for other names, by the address of the context: a table with a
--- context for each of these names.
+-- The contexts with certificates for further server names. Each key is the address of a server's main context; its
+-- value is a table with a context for each of these names.
 local by_context = {}
 
 local function key_of(pointer)

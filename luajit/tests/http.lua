@@ -274,7 +274,7 @@ for _, name in ipairs { "epoll", "poll" } do
     check.equal(connection:is_closed(), true)
   end)
 
-  test("a failing handler is answered with 500 and does not disturb other requests", function(port)
+  test("a request whose handler fails gets a 500 and does not disturb other requests", function(port)
     for _, path in ipairs { "/fail", "/silent", "/inject" } do
       local answer = client.ask(port, "GET", path)
       check.equal(answer.status, 500, path)

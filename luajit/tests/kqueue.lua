@@ -40,7 +40,7 @@ check.test("the library is libkqueue, and kqueue is the poller that loops use", 
   loop:close()
 end)
 
-check.test("kqueue reports ready descriptors and no others", function() pollers.check_poller("kqueue") end)
+check.test("kqueue reports ready descriptors and no others", function() pollers.check_poller("kqueue", 1000) end)
 
 check.test("on kqueue, loops run timers, and callbacks can forget other descriptors", function()
   -- On a busy machine, some ticks are late.

@@ -24,7 +24,7 @@ for _, name in ipairs { "epoll", "poll" } do
         check.equal(idle[i]:ask("GET", "/").body, "hello")
       end
       local other = client.connect(port)
-      -- Idle connections would slow down every round. A busy machine slows down only some.
+      -- If idle connections slowed down the other one, every round would be slow. A busy machine slows down only some.
       check.eventually(30, function()
         return process.timed(function()
           for _ = 1, 1000 do check.equal(other:ask("GET", "/").body, "hello") end

@@ -28,7 +28,7 @@ class CoreMemory:
     _core: _native.Core
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number. The default type is that of the symbol; without one, it is one byte."""
+        """Reads a number. The default type is that of the symbol, or `"u8"` if there is none."""
         return self._core.read(address if isinstance(address, str) else _hex(address), type, domain)
 
     def read_many(
@@ -54,7 +54,7 @@ class CoreMemory:
         return np.frombuffer(bytearray(self.read_bytes(address, length, domain=domain)), dtype)
 
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
-        """Writes a number. The default type is that of the symbol; without one, it is one byte."""
+        """Writes a number. The default type is that of the symbol, or `"u8"` if there is none."""
         place = address if isinstance(address, str) else _hex(address)
         self._core.write(place, whole(value, "value"), type, domain)
 

@@ -124,7 +124,7 @@ class AsyncClient:
     # Memory.
 
     async def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number. The default type is that of the symbol; without one, it is one byte."""
+        """Reads a number. The default type is that of the symbol, or `"u8"` if there is none."""
         return await self._transport.perform(calls.read(address, type, domain).call())
 
     async def read_many(
@@ -146,7 +146,7 @@ class AsyncClient:
     async def write(
         self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
     ) -> None:
-        """Writes a number. The default type is that of the symbol; without one, it is one byte."""
+        """Writes a number. The default type is that of the symbol, or `"u8"` if there is none."""
         await self._transport.perform(calls.write(address, value, type, domain).call())
 
     async def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:

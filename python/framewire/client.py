@@ -123,7 +123,7 @@ class Client:
     # Memory.
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number. The default type is that of the symbol; without one, it is one byte."""
+        """Reads a number. The default type is that of the symbol, or `"u8"` if there is none."""
         return self._transport.perform(calls.read(address, type, domain).call())
 
     def read_many(
@@ -143,7 +143,7 @@ class Client:
         return self._transport.perform(calls.read_array(address, type, count, domain).call())
 
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
-        """Writes a number. The default type is that of the symbol; without one, it is one byte."""
+        """Writes a number. The default type is that of the symbol, or `"u8"` if there is none."""
         self._transport.perform(calls.write(address, value, type, domain).call())
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:

@@ -65,7 +65,7 @@ class RequestFailed(FramewireError):
 
 
 class InvalidRequest(RequestFailed, ValueError):
-    """An argument is not valid. Nothing was done."""
+    """An argument is not valid. Nothing was done, except the operations before it in a batch."""
 
     status = 400
 
@@ -77,7 +77,7 @@ class NotAllowed(RequestFailed, PermissionError):
 
 
 class NotFound(RequestFailed, LookupError):
-    """The snapshot, recording, timeline or emulator does not exist."""
+    """Something that the request names does not exist, such as a snapshot, or a symbol belongs to another game."""
 
     status = 404
 
@@ -130,7 +130,10 @@ class EmulatorUnavailable(RequestFailed):
 
 
 class Busy(RequestFailed):
-    """The server has too many requests or too much data. Nothing was done; try again later."""
+    """The server is stopping, it has too many requests or too much data, or a recording or replay is in the way.
+
+    The message says why.
+    """
 
     status = 503
 

@@ -15,10 +15,10 @@ STORE = 100 << 20
 
 @contextmanager
 def small_cluster(**head: Any) -> Iterator[Cluster]:
-    """Starts a cluster with one node that has one CPU, and connects this program to it.
+    """Starts a cluster with one node, and connects this program to it.
 
     Args:
-        head: More settings of the node.
+        head: Settings of the node, such as `num_cpus`, which is 1 by default.
     """
     node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE, **head}
     cluster = Cluster(initialize_head=True, head_node_args=node)

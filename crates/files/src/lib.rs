@@ -13,9 +13,9 @@ pub use tempfile::NamedTempFile;
 /// The prefix of temporary files.
 pub const UNFINISHED: &str = ".unfinished-";
 
-/// Creates a temporary file in `folder`, with a name that begins with `prefix`. The file is locked while it is open, and
-/// removed when the handle is dropped. [`finish`] moves the file to its final path. If the prefix is [`UNFINISHED`],
-/// [`remove_abandoned`] removes what a process that has ended left.
+/// Creates a temporary file in `folder`, with a name that begins with `prefix`. The file is locked while it is open,
+/// and removed when the handle is dropped. [`finish`] moves the file to its final path. If the prefix is
+/// [`UNFINISHED`], [`remove_abandoned`] removes the files that ended processes left.
 ///
 /// # Errors
 ///

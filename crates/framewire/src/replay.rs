@@ -27,7 +27,8 @@ const IMPOSSIBLE: u8 = 2;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The exit code is 0 if all pictures and memory that could be compared are equal, 1 if some differ or the recording is \
-damaged (the output names the frame), and 2 if it could not be played. The game's own save file is neither read nor written.")]
+damaged (the output names the frame), and 2 if it could not be played. With --write, it is 0 only if the hashes were \
+replaced. The game's own save file is neither read nor written.")]
 pub struct Args {
     /// The recording
     file: PathBuf,

@@ -1,6 +1,6 @@
 /* Cheats. libmgba reads the codes, and applies those for RAM at the end of each frame. Codes that change the ROM are
- * applied here, because libmgba 0.10 looks for the bank of a Game Genie code only in the first frame. In later frames,
- * it writes to the bank that is mapped at that moment. */
+ * applied here: libmgba 0.10 looks for the bank of a Game Genie code when it applies the code for the first time. But in
+ * the next frame, it applies the code to the bank that is mapped at that moment. */
 #include "internal.h"
 
 #include <mgba-util/string.h>

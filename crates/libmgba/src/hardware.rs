@@ -30,7 +30,7 @@ pub enum GbModel {
 }
 
 impl GbModel {
-    /// The models in the order of the enum, with their names in the settings and in mGBA.
+    /// The models, with their names in the settings and in mGBA.
     const ALL: [(GbModel, &'static str, &'static CStr); 6] = [
         (GbModel::Dmg, "dmg", c"DMG"),
         (GbModel::Mgb, "mgb", c"MGB"),
@@ -39,6 +39,10 @@ impl GbModel {
         (GbModel::Cgb, "cgb", c"CGB"),
         (GbModel::Agb, "agb", c"AGB"),
     ];
+
+    fn for_mgba(self) -> Option<&'static CStr> {
+        GbModel::ALL.iter().find(|(model, ..)| *model == self).map(|(_, _, name)| *name)
+    }
 }
 
 impl FromStr for GbModel {
@@ -80,7 +84,7 @@ pub enum SaveType {
 }
 
 impl SaveType {
-    /// The types in the order of the enum, with their names in the settings and in mGBA.
+    /// The types, with their names in the settings and in mGBA.
     const ALL: [(SaveType, &'static str, Option<&'static CStr>); 8] = [
         (SaveType::Auto, "auto", None),
         (SaveType::None, "none", Some(c"NONE")),
@@ -91,6 +95,10 @@ impl SaveType {
         (SaveType::Eeprom, "eeprom", Some(c"EEPROM")),
         (SaveType::Eeprom512, "eeprom512", Some(c"EEPROM512")),
     ];
+
+    fn for_mgba(self) -> Option<&'static CStr> {
+        SaveType::ALL.iter().find(|(kind, ..)| *kind == self).and_then(|(.., name)| *name)
+    }
 }
 
 impl FromStr for SaveType {
@@ -183,10 +191,10 @@ impl Hardware {
         };
         Ok(ConsoleSetup {
             bios,
-            model: self.gb_model.map(|model| GbModel::ALL[model as usize].2),
+            model: self.gb_model.and_then(GbModel::for_mgba),
             borders: self.borders,
             palette: self.palette.map(Palette::for_mgba),
-            save_type: SaveType::ALL[self.save_type as usize].2,
+            save_type: self.save_type.for_mgba(),
         })
     }
 

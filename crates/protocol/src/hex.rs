@@ -1,5 +1,7 @@
-//! Bytes as text: pairs of hexadecimal digits, either joined by commas, as mGBA-http writes them, or without separators.
+//! Bytes as text: pairs of hexadecimal digits, either joined by commas, as mGBA-http writes them, or without
+//! separators.
 
+/// The two digits of a byte.
 fn pair(byte: u8) -> [char; 2] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]))

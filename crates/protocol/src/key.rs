@@ -32,7 +32,18 @@ impl Key {
 
     /// Its name as mGBA-http writes it.
     pub fn name(self) -> &'static str {
-        ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"][self as usize]
+        match self {
+            Key::A => "A",
+            Key::B => "B",
+            Key::Select => "Select",
+            Key::Start => "Start",
+            Key::Right => "Right",
+            Key::Left => "Left",
+            Key::Up => "Up",
+            Key::Down => "Down",
+            Key::R => "R",
+            Key::L => "L",
+        }
     }
 }
 

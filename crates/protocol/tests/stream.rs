@@ -3,7 +3,8 @@
 
 use framewire_protocol::op::OPS;
 use framewire_protocol::{
-    Batch, Decoder, Frame, FrameError, Hello, MAX_FRAME, Op, OpError, Request, Status, Value, Welcome, marker,
+    Batch, Decoder, Frame, FrameError, Hello, MAX_FRAME, Op, OpError, Request, Status, Value, Welcome, hex,
+    marker,
 };
 
 fn sample() -> Vec<Frame> {
@@ -92,6 +93,16 @@ fn marker_replies_are_read_as_the_table_says() {
     assert_eq!(unknown.status, Status::BadArgument, "the script returns nil for an unknown register");
     assert_eq!(marker::parse_reply(&Op::GameTitle {}, "<|SUCCESS|>"), Ok(Value::Text(String::new())));
     assert!(failed(marker::parse_reply(&Op::GetKeys {}, "<|SUCCESS|>")));
+}
+
+#[test]
+fn hex_digits_are_two_for_each_byte_and_nothing_else() {
+    assert_eq!(hex::hex_digits(&[0xd3, 0, 0xea]), "d300ea");
+    assert_eq!(hex::parse_hex_digits("D300ea"), Some(vec![0xd3, 0, 0xea]));
+    assert_eq!(hex::parse_hex_digits(""), Some(vec![]));
+    for wrong in ["d", "d3 ", "d3,00", "+1", "g0", "\u{e9}"] {
+        assert_eq!(hex::parse_hex_digits(wrong), None, "{wrong:?}");
+    }
 }
 
 #[test]

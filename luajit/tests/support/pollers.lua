@@ -8,7 +8,8 @@ local M = {}
 
 --- Fails unless the poller with this name reports ready descriptors and no others.
 ---@param name string
-function M.check_poller(name)
+---@param patience? integer how many milliseconds it may take until a change of the interest is reported; 0 by default
+function M.check_poller(name, patience)
   local source = assert(poller.new(name))
   local one, other = process.pair()
   assert(source:add(other.fd, poller.READ))
@@ -24,7 +25,7 @@ function M.check_poller(name)
   check.equal(broken, false)
   check.equal(source:wait(0), 1, "reported again: level-triggered")
   assert(source:change(other.fd, poller.WRITE))
-  check.equal(source:wait(1000), 1)
+  check.equal(source:wait(patience or 0), 1)
   check.equal(select(2, source:ready(0)), false, "readable")
   check.equal(select(3, source:ready(0)), true, "writable")
   assert(source:change(other.fd, 0))

@@ -152,12 +152,18 @@ impl Candidates {
         let snapshots = snapshots.map(|snapshots| snapshots.list()).transpose()?.unwrap_or_default();
         let recordings = recordings.map(|recordings| recordings.list()).transpose()?.unwrap_or_default();
         let snapshot = |listed: framewire_states::Listed| {
-            let framewire_states::About { checksum: own, frame, time, .. } = &listed.about;
-            if *own == checksum { Candidate::new(&listed.entry.name, *frame, time) } else { None }
+            let about = &listed.about;
+            if about.checksum != checksum {
+                return None;
+            }
+            Candidate::new(&listed.entry.name, about.frame, &about.time)
         };
         let recording = |listed: framewire_recording::Listed| {
-            let framewire_recording::Head { checksum: own, frame, time, .. } = &listed.head;
-            if *own == checksum { Candidate::new(&listed.entry.name, *frame, time) } else { None }
+            let head = &listed.head;
+            if head.checksum != checksum {
+                return None;
+            }
+            Candidate::new(&listed.entry.name, head.frame, &head.time)
         };
         Ok(Candidates {
             snapshots: snapshots.into_iter().filter_map(snapshot).collect(),

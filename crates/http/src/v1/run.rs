@@ -404,8 +404,8 @@ async fn run(
     perform_plan(&selected, &plan, |results| done(&plan, results, before, after)).await
 }
 
-/// Makes the reply of `plan` from the results in `done`: those of `before` operations, of the run, of `after` operations, and of
-/// the expressions in `values`.
+/// Makes the reply of `plan` from the results in `done`: those of `before` operations, of the run, of `after`
+/// operations, and of the expressions in `values`.
 fn done(plan: &Plan, done: Done, before: usize, after: usize) -> Result<RunDone, Problem> {
     let mut results = done.results.into_iter();
     let ops: Vec<OpResult> = results.by_ref().take(before).collect();

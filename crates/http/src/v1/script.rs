@@ -18,7 +18,8 @@ struct Code {
     code: String,
 }
 
-/// What the code returned. The emulator's reply has the same fields, but no frame counter.
+// The emulator's reply has the same fields, but no frame counter.
+/// What the code returned.
 #[derive(Deserialize, Serialize, ToSchema)]
 struct ScriptReply {
     /// The values that it returned. Text that is not UTF-8 is `{"hex": "..."}`; functions and objects are text.

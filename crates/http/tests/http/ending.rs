@@ -138,7 +138,7 @@ fn stop_with_arriving_requests() -> Duration {
     wait.write_all(line.as_bytes()).unwrap();
     wait.write_all(condition).unwrap();
     wait_for("the wait to begin", || open_streams(&server, "wait") == 1);
-    // Nothing counts the request whose head is not complete.
+    // The request whose head is not complete is not counted.
     wait_for_requests(&server, 3);
     let start = Instant::now();
     server.stop();

@@ -14,7 +14,7 @@ use crate::stampede;
 pub struct Stampede {
     /// The number of clients.
     pub clients: usize,
-    /// How long each client waited at most.
+    /// How long each client waited at most for its connection, and then at most for its reply.
     pub patience: f64,
     /// For each client that got its reply, the time from the common start to the reply. The fastest client comes first.
     pub answered: Vec<f64>,
@@ -45,12 +45,12 @@ impl Stampede {
 /// The system's counters for a run under a changed condition, such as with Lua's garbage collector off.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SystemCounters {
-    /// How many TCP segments this machine sent, if nothing else was measured at the same time.
+    /// How many TCP segments this machine sent. `None` if something else was measured at the same time.
     pub packets: Option<u64>,
     /// How many connections to the script were in the state TIME_WAIT, before and after the run.
     pub waiting: [usize; 2],
-    /// How many bytes of garbage Lua made per request, without the garbage that it makes without requests. `None` if
-    /// this was not counted.
+    /// How many bytes of garbage Lua made per request, not counting the garbage that it makes even when there are no
+    /// requests. `None` if this was not counted.
     pub garbage: Option<f64>,
 }
 
@@ -101,7 +101,7 @@ pub struct Allocated {
 /// What happened to a script when its client ended or its network failed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
-    /// The client that ended or lost its network.
+    /// The client that ended or lost its network: a bridge, or a program that sends requests itself.
     pub client: String,
     /// How it ended, as text.
     pub ended: String,
@@ -121,7 +121,7 @@ pub struct Ending {
     pub noticed: Option<f64>,
     /// The text of that error.
     pub error: Option<String>,
-    /// How many connections the script still held at the end, without the connection that is kept idle.
+    /// How many connections the script still held at the end, not counting the one that the study itself keeps idle.
     pub connections_left: usize,
 }
 

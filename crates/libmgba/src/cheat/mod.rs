@@ -53,9 +53,17 @@ impl CheatKind {
         (CheatKind::GameGenie, "game_genie", None),
         (CheatKind::Raw, "raw", None),
     ];
+    const IS_IN_ORDER: () = {
+        let mut index = 0;
+        while index < CheatKind::ALL.len() {
+            assert!(CheatKind::ALL[index].0 as usize == index);
+            index += 1;
+        }
+    };
 
     /// Its name in operations, such as `game_genie`.
     pub fn name(self) -> &'static str {
+        let () = CheatKind::IS_IN_ORDER;
         CheatKind::ALL[self as usize].1
     }
 }

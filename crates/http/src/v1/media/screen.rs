@@ -154,7 +154,7 @@ impl PictureData {
         })
     }
 
-    /// The pixels, which `convert` gets with 3 bytes each.
+    /// The pixels without a file format. `convert` makes the body from pixels of 3 bytes each.
     fn raw(self, convert: fn(&[u8]) -> Vec<u8>) -> Result<SizedBody, Problem> {
         let sized = |width, height, rgb: &[u8]| ((width, height), convert(rgb).into());
         Ok(match self {

@@ -24,10 +24,9 @@ pub fn problem(reply: &Reply, status: u16) -> Value {
 
 /// Like [`problem`]. The problem's detail must contain the text `says`.
 #[track_caller]
-pub fn problem_says(reply: &Reply, status: u16, says: &str) -> Value {
+pub fn problem_says(reply: &Reply, status: u16, says: &str) {
     let problem = problem(reply, status);
     assert!(problem["detail"].as_str().unwrap().contains(says), "{says:?} is not in {problem}");
-    problem
 }
 
 #[test]

@@ -260,7 +260,8 @@ fn names_structures(server: &Server) {
     for (text, says) in
         [("party[3].hp", "0 to 2"), ("party[2].xp", "fields of `party`"), ("party.hp", "fields of `party`")]
     {
-        problem_says(&server.get(&format!("/v1/memory/{}", encoded(text))), 400, says);
+        let error = problem(&server.get(&format!("/v1/memory/{}", encoded(text))), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{text}: {error}");
     }
     problem_says(&server.request("PUT", "/v1/memory/speed", br#"{"value": 1}"#), 400, "fraction");
     let listed = json_of(&server.get("/v1/symbols?contains=part"), 200);
@@ -314,7 +315,8 @@ fn reads_texts(server: &Server) {
         (json!({"bytes": "?"}), "base64"),
         (json!({"text": "A", "limit": 0}), "1 to 10000"),
     ] {
-        problem_says(&post(server, "/v1/find", &body), 400, says);
+        let error = problem(&post(server, "/v1/find", &body), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{body}: {error}");
     }
     for (text, says) in [
         ("text[scratch] == 5", "expected a text"),
@@ -326,7 +328,8 @@ fn reads_texts(server: &Server) {
         ("bytes[scratch, 4] > 5", "be compared"),
         ("bytes[scratch, 4] == \"0102\"", "2 bytes are compared with 4"),
     ] {
-        problem_says(&post(server, "/v1/wait", &json!({"until": text})), 400, says);
+        let error = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{text}: {error}");
     }
 }
 
