@@ -37,8 +37,8 @@ local function from_text(text)
   end) .. '"}'
 end
 
--- Replaces the decimal point of a number as text by ".". Qt sets the locale to the user's, in which the decimal point
--- can be a comma, or a character of several bytes.
+-- Replaces the decimal point in the text of a number with ".". Qt sets the locale to the user's, in which the decimal
+-- point can be a comma, or a character of several bytes.
 local function with_point(number)
   return (gsub(number, "^(-?%d+)[^%de+-]+", "%1."))
 end

@@ -138,7 +138,7 @@ local function read_from_left(specs, rest, values)
     end
   end
   if rest and find(rest, "[^,%s]") then
-    refuse(BAD_ARGUMENT, "there are more arguments than this message has (%d): %q", #specs, sentence(rest))
+    refuse(BAD_ARGUMENT, "there are more arguments than this message takes (%d): %q", #specs, sentence(rest))
   end
 end
 

@@ -151,6 +151,7 @@ export class Timeline {
       this.#history = undefined;
       this.#refusals = 0;
       this.#shown = "";
+      // Frees the pictures, which belong to the emulator that was selected before.
       this.#thumbnails.of([]);
       this.element.hidden = true;
     });

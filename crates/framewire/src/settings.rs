@@ -209,7 +209,7 @@ impl Settings {
 /// Reads an entry of a settings file that is a list, or one value without brackets.
 fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "has a wrong type; accepted is a text, or a list of texts")]
+    #[serde(untagged, expecting = "the type is wrong; accepted is a text, or a list of texts")]
     enum OneOrMany<T> {
         One(T),
         Many(Vec<T>),
@@ -227,7 +227,7 @@ where
     T: FromStr<Err: Display>,
 {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "has a wrong type; accepted is a text or a number")]
+    #[serde(untagged, expecting = "the type is wrong; accepted is a text or a number")]
     enum TextOrNumber {
         Text(String),
         Whole(i64),

@@ -88,7 +88,7 @@ int32_t fw_frequency(const struct fw_core*);
 uint64_t fw_cycles(const struct fw_core*);
 uint32_t fw_crc32(const struct fw_core*);
 size_t fw_rom_size(const struct fw_core*);
-/* Whether a script has replaced the ROM since it was last loaded. */
+/* Whether a script has replaced the ROM that fw_open or fw_load_file loaded. */
 bool fw_loaded_by_script(const struct fw_core*);
 /* fw_title and fw_code fill `out` (at least FW_NAME_SIZE bytes) and end it with a NUL. */
 #define FW_NAME_SIZE 32

@@ -154,7 +154,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Battery save data that is longer than [`MAX_SAVE_SIZE`].
-    #[error("save data of {len} bytes is not accepted; use 1 to {MAX_SAVE_SIZE} bytes")]
+    #[error("save data of {len} bytes is not accepted; use at most {MAX_SAVE_SIZE} bytes")]
     SaveSize {
         /// Its length in bytes.
         len: u64,

@@ -78,7 +78,7 @@ fn number(name: &str) -> Result<Option<(Type, Format)>, String> {
 
 /// A structure.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(expecting = "a table [[struct]] with `name`, `size` and `field`")]
+#[serde(expecting = "a table [[struct]] with `name`, `size` and tables [[struct.field]]")]
 pub(crate) struct Structure {
     pub(crate) name: String,
     pub(crate) size: u32,

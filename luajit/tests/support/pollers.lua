@@ -34,7 +34,7 @@ function M.check_poller(name, patience)
   assert(source:remove(other.fd))
   check.equal(source:wait(0), 0)
   for _, each in ipairs { one, other, source } do each:close() end
-  source:close()
+  source:close() -- a second time, which does nothing
 end
 
 --- Makes a loop watch twenty sockets that are readable. The first callback makes the loop forget all of them.

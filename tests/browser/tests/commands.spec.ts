@@ -146,9 +146,9 @@ test("a dropped game, state and recording are loaded", async ({ console: page, s
   await page.page.getByRole("dialog").getByRole("button", { name: "Replace" }).click();
   await expect.poll(async () => (await server.state()).title).toBe("FRAMEWIRE");
   await server.holdAt(120);
-  const saved = new Uint8Array(await (await fetch(`${server.url}/v1/state`)).arrayBuffer());
+  const state = new Uint8Array(await (await fetch(`${server.url}/v1/state`)).arrayBuffer());
   await server.batch({ op: "advance", frames: 30 });
-  await drop(page.page, "game.ss1", saved);
+  await drop(page.page, "game.ss1", state);
   await expect.poll(async () => (await server.state()).frame).toBe(120);
   await server.json("/v1/recordings", { name: "run" });
   await server.batch({ op: "advance", frames: 20 });

@@ -35,7 +35,7 @@ pub(crate) struct AtFrame {
     pub(crate) frame: u32,
 }
 
-/// Performs an operation without a result.
+/// Performs an operation without a result. If it is refused because of the memory that it uses, returns the problem.
 pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>, Problem> {
     let outcome = selected.perform_checked(selected.keyed(op)).await?;
     let frame = outcome.frame;

@@ -373,7 +373,10 @@ pub(crate) fn read_computed(
     context: Context<'_>,
     ops: &mut Vec<Op>,
 ) -> Option<Result<Form, Problem>> {
-    object.get("address").filter(|address| fields::computed(address, context.symbols).is_some())?;
+    let is_computed = |address: &Json| fields::computed(address, context.symbols).is_some();
+    if !object.get("address").is_some_and(is_computed) {
+        return None;
+    }
     let (convenience, kind) = match name {
         "read8" => ("read", Type::U8),
         "read16" => ("read", Type::U16),

@@ -123,7 +123,7 @@ async fn read(
         return Err(Problem::parameter(
             "type",
             "is given with length",
-            "type for a number, or length for bytes",
+            "either type, for a number, or length, for bytes",
         ));
     }
     if length > MAX_RANGE {

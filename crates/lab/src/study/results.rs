@@ -14,7 +14,8 @@ use crate::stampede;
 pub struct Stampede {
     /// The number of clients.
     pub clients: usize,
-    /// How long each client waited at most for its connection, and then at most for its reply.
+    /// The longest time that a client waited for its connection, and also the longest time that it then waited for its
+    /// reply.
     pub patience: f64,
     /// For each client that got its reply, the time from the common start to the reply. The fastest client comes first.
     pub answered: Vec<f64>,

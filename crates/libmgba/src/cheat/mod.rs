@@ -41,8 +41,8 @@ pub enum CheatKind {
 }
 
 impl CheatKind {
-    /// The kinds in the order of the enum, with their names in operations. Also the word for the encryption in mGBA's
-    /// cheat files, where it comes after a `!`; `None` if there is no such word.
+    /// The kinds in the order of the enum, with their names in operations, and with the words for the encryption in
+    /// mGBA's cheat files, where they come after a `!`; `None` if there is no such word.
     const ALL: [(CheatKind, &'static str, Option<&'static CStr>); 8] = [
         (CheatKind::Auto, "auto", None),
         (CheatKind::GameShark, "gameshark", Some(c"GSAv1")),
@@ -53,6 +53,7 @@ impl CheatKind {
         (CheatKind::GameGenie, "game_genie", None),
         (CheatKind::Raw, "raw", None),
     ];
+    /// Compiles only if each kind is at its own index in `ALL`.
     const IS_IN_ORDER: () = {
         let mut index = 0;
         while index < CheatKind::ALL.len() {

@@ -20,7 +20,7 @@ use crate::study::trials::SEARCHES;
 /// A row reaches its requested rate if it achieves at least this share of it.
 const REACHED: f64 = 0.99;
 
-/// Whether a row sends its requests in the way of a search. The searches for text messages use version 7.
+/// Whether a row sends its requests in the same way as a search. For text messages, only the rows of version 7 do.
 fn is_row_of(search: &Search, step: &Step, run: &Run) -> bool {
     let is_text = matches!(run.target, Target::Window { binary: false, .. });
     run.target == search.target && (step.group == "v7" || !is_text)
