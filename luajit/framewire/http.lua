@@ -76,11 +76,13 @@ local function run(listener, options, context, ready)
   if not loop then return nil, message end
   local server
   server, message = servers.new(loop, not context and listener or nil, options)
-  if not server then return nil, message end
-  local ok
-  if context then
+  local ok = server ~= nil
+  if ok and context then
     ok, message = require("framewire.http.secure").start(loop, server, listener, context)
-    if not ok then return nil, message end
+  end
+  if not ok then
+    loop:close()
+    return nil, message
   end
   ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
     server:stop(options.grace or 5, function() loop:stop() end)
@@ -91,6 +93,10 @@ local function run(listener, options, context, ready)
   ok, message = loop:run()
   loop:close()
   return ok, message
+end
+
+local function close_all(listeners)
+  for _, listener in ipairs(listeners) do listener:close() end
 end
 
 -- Creates one listener for each worker. All listeners have the same port, and the system distributes the connections
@@ -108,7 +114,10 @@ local function listen(options, count)
     local listener, message = socket.listen {
       host = options.host, port = port, backlog = options.backlog, reuse_port = count > 1,
     }
-    if not listener then return nil, message end
+    if not listener then
+      close_all(listeners)
+      return nil, message
+    end
     listeners[index] = listener
     if port == 0 then port = select(2, listener:name()) end
   end
@@ -145,13 +154,19 @@ function M.serve(options)
     if host:find(":", 1, true) then host = "[" .. host .. "]" end
     options.on_listen(("%s://%s:%d"):format(context and "https" or "http", host, port))
   end
-  if count == 1 then return run(listeners[1], options, context, announce) end
-  return require("framewire.worker").group(count, function(index)
-    for other, listener in ipairs(listeners) do
-      if other ~= index then listener:close() end
-    end
-    assert(run(listeners[index], options, context))
-  end, { ready = announce, grace = (options.grace or 5) + 2 })
+  local ok, message
+  if count == 1 then
+    ok, message = run(listeners[1], options, context, announce)
+  else
+    ok, message = require("framewire.worker").group(count, function(index)
+      for other, listener in ipairs(listeners) do
+        if other ~= index then listener:close() end
+      end
+      assert(run(listeners[index], options, context))
+    end, { ready = announce, grace = (options.grace or 5) + 2 })
+  end
+  close_all(listeners)
+  return ok, message
 end
 
 return M

@@ -141,7 +141,8 @@ end
 function Wait:leave(task)
   if self.reads == task then self.reads = nil end
   if self.writes == task then self.writes = nil end
-  update(self)
+  -- If both tasks have been called, the descriptor may have a new `Wait` object, whose tasks continue to wait.
+  if waits[self.fd] == self then update(self) end
 end
 
 function Wait:on_ready(readable, writable, broken)
@@ -161,7 +162,7 @@ end
 ---@param interest integer READ, WRITE or their sum
 ---@param timeout? number seconds; forever if left out
 ---@return true|nil ready
----@return string? message "timeout", or "closed" if the socket has been closed meanwhile
+---@return string? message "timeout"; "closed" if the socket has been closed meanwhile; or why the task cannot wait
 function Task:wait(fd, interest, timeout)
   local reads, writes = interest % 2 == 1, interest >= 2
   local wait = waits[fd]
@@ -219,8 +220,9 @@ function schedule(task, ...)
   end)
 end
 
---- Makes a waiting task continue in the loop's next round. If the task does not wait, its next `suspend` returns at
---- once. Does nothing if the task has not yet received the arguments of an earlier `wake`, or waits in `join`.
+--- Makes a waiting task continue in the loop's next round. This also ends a sleep, and a wait for a socket, which then
+--- returns these values. If the task does not wait, its next `suspend` returns at once. Does nothing if the task has
+--- not yet received the arguments of an earlier `wake`, or waits in `join`.
 ---@param ... any the results of its `suspend`
 function Task:wake(...)
   if self.waiting then

@@ -4,6 +4,7 @@ local check = require "tests.support.check"
 local client = require "tests.support.client"
 local http = require "framewire.http"
 local loops = require "framewire.loop"
+local poller = require "framewire.poller"
 local process = require "tests.support.process"
 local socket = require "framewire.socket"
 local streams = require "framewire.stream"
@@ -298,6 +299,32 @@ end
 check.test("tasks read, write, connect, accept and sleep without blocking each other", function()
   -- One after the other, the tasks would always take longer. A busy machine delays them only sometimes.
   check.eventually(5, function() return run_tasks() < 0.5 end, "the tasks ran at the same time")
+end)
+
+check.test("a task that is cancelled after its wait ended does not end a newer wait for the socket", function()
+  local loop, lines = new_loop()
+  local one, other = pair()
+  local results = {}
+  local writer
+  loop:spawn(function()
+    assert(tasks.current():wait(one.fd, poller.READ))
+    check.equal(one:read(10), "x")
+    loop:spawn(function() results.reader = one:read(10, 5) end)
+    -- The socket was ready for both tasks at once, so the writer no longer waits for it, but has not continued yet.
+    writer:cancel("enough")
+    loop:after(0.02, function() assert(other:write("y", 1)) end)
+  end)
+  writer = loop:spawn(function()
+    results.ok, results.message = pcall(function() return tasks.current():wait(one.fd, poller.WRITE) end)
+  end)
+  assert(other:write("x", 1))
+  loop:after(0.5, function() loop:stop() end)
+  assert(loop:run())
+  check.equal(results.reader, "y")
+  check.equal(table.concat(lines), "")
+  one:close()
+  other:close()
+  loop:close()
 end)
 
 check.test("waits in tasks end after the time-out, or when the socket is closed", function()

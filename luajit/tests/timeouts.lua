@@ -149,8 +149,28 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 end
 
-check.test("unknown limits are refused", function()
-  local ok, message = http.serve { port = 0, handler = handler, limits = { max_boddy = 1 } }
+check.test("unknown limits are refused, and the port stays free", function()
+  local socket = require "framewire.socket"
+  local before = assert(socket.listen { port = 0 })
+  local _, port = before:name()
+  before:close()
+  local ok, message = http.serve { port = port, handler = handler, limits = { max_boddy = 1 } }
   check.equal(ok, nil)
   check.contains(message, "max_boddy")
+  assert(socket.listen { port = port }):close()
+end)
+
+check.test("if a worker gets no listener, the listeners of the others are closed", function()
+  local socket = require "framewire.socket"
+  local listen, first = socket.listen, nil
+  socket.listen = function(options)
+    if first then return nil, "no descriptors are free" end
+    first = assert(listen(options))
+    return first
+  end
+  local ok, message = http.serve { port = 0, workers = 2, handler = handler }
+  socket.listen = listen
+  check.equal(ok, nil)
+  check.contains(message, "no descriptors are free")
+  check.equal(first.fd, -1)
 end)

@@ -1,3 +1,3 @@
---- A poller that uses WSAPoll, on Windows. WSAPoll is poll under another name, so the code is the same.
+--- A poller that uses WSAPoll, on Windows. WSAPoll has the same arguments and results as poll, so the code is the same.
 
 return require "framewire.poller.poll"
