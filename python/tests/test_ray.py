@@ -47,6 +47,14 @@ pytestmark = [pytest.mark.filterwarnings("ignore")]
 ENVS = 4
 
 
+@ray.remote
+class Other:
+    """An actor that does not belong to Framewire."""
+
+    def answer(self) -> int:
+        return 1
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     with small_cluster() as cluster:
@@ -295,6 +303,19 @@ reward = "1"
         assert fleet._groups[0].shares
 
 
+def test_a_worker_accepts_its_program_if_the_secret_comes_in_parts() -> None:
+    secret = b"s" * _connection.SECRET_BYTES
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        with socket.create_connection(listener.getsockname(), 30) as owner:
+            owner.sendall(secret[:10])
+            # The worker has probably begun to read when the rest comes.
+            rest = threading.Timer(0.3, owner.sendall, [secret[10:]])
+            rest.start()
+            _connection.accept(listener, secret).close()
+            rest.join()
+
+
 def test_a_worker_accepts_only_its_program() -> None:
     secret = b"s" * _connection.SECRET_BYTES
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -527,6 +548,23 @@ def test_a_worker_that_no_attempt_replaces_is_logged(
         assert len(explorer.rollouts([Job(explorer.start, None, seed, 30) for seed in range(8)])) == 8
         assert len(explorer._workers) == 1
     assert f"the worker on node {node} is lost (it ended during its start)" in caplog.text
+
+
+def test_a_search_continues_if_other_actors_take_the_cores_of_a_lost_worker(
+    second: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with FleetExplorer(None, "memory", workers=2, cell=["frame"]) as explorer:
+        lost = explorer._workers[1]
+        on_its_node = NodeAffinitySchedulingStrategy(lost.place.node.id, soft=False)
+        # Ray starts this actor as soon as the worker has ended.
+        other = Other.options(num_cpus=1, scheduling_strategy=on_its_node).remote()  # type: ignore[attr-defined]
+        kill_process(lost)
+        assert ray.get(other.answer.remote(), timeout=60) == 1
+        explorer._pool._start_timeout = 2.0
+        assert len(explorer.rollouts([Job(explorer.start, None, seed, 30) for seed in range(8)])) == 8
+        assert len(explorer._workers) == 1
+        ray.kill(other)
+    assert "did not start within 2 s" in caplog.text
 
 
 def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, second: Any, tmp_path: Path) -> None:

@@ -46,6 +46,10 @@ ATTEMPTS = 5
 PAUSE = 1.0
 
 
+class NotStartedError(FleetError):
+    """A worker did not start in time."""
+
+
 class Actors:
     """Creates actors of one class, and waits for their answers.
 
@@ -88,9 +92,13 @@ class Actors:
         return self._kind.options(**options).remote()
 
     def started(self, node: Node, reference: Any) -> Any:
-        """Waits for an actor's answer to its first call, which includes the start of the actor."""
+        """Waits for an actor's answer to its first call, which includes the start of the actor.
+
+        Raises:
+            NotStartedError: The actor does not start in time. It may start later.
+        """
         if not ray.wait([reference], timeout=self._start_timeout)[0]:
-            raise FleetError(
+            raise NotStartedError(
                 f"the worker on node {node} did not start within {self._start_timeout:g} s; maybe its {node.cores} cores "
                 "are in use by other actors: see `ray status`. Use fewer cores_per_worker or a greater start_timeout"
             )

@@ -48,8 +48,8 @@ class Connection:
 
     Args:
         connected: The socket.
-        timeout: If no data comes for this many seconds in the middle of a message, the other side counts as lost. None
-            means no limit.
+        timeout: If `receive` gets no data for this many seconds, or the other side does not take a part of a message
+            from `send` within this time, it counts as lost. None means no limit.
     """
 
     def __init__(self, connected: socket.socket, timeout: float | None) -> None:
@@ -127,10 +127,9 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
     """Waits until the program connects. Closes connections that do not send the secret."""
     while True:
         connected, _ = listener.accept()
-        connected.settimeout(listener.gettimeout())
         try:
-            given = connected.recv(SECRET_BYTES, socket.MSG_WAITALL)
-        except OSError:
+            given = bytes(Connection(connected, listener.gettimeout())._bytes(SECRET_BYTES))
+        except ConnectionLostError:
             given = b""
         if hmac.compare_digest(given, secret):
             return Connection(connected, None)

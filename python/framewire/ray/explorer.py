@@ -97,6 +97,7 @@ class FleetExplorer:
     for jobs with `keep`, is the state itself.
 
     Attributes:
+        cells: The expressions of `cell`, as a list.
         states: The states that branches found.
         start: The state in which episodes begin.
         fingerprint: Equal for explorers whose states and actions can be exchanged.
@@ -114,7 +115,7 @@ class FleetExplorer:
         cores_per_worker: The number of cores per actor. The default is all cores of its node.
         resources: The Ray resources that each actor needs in addition to cores.
         start_timeout: How many seconds a worker may take to start.
-        batch_timeout: How many seconds a worker may take to play its part of a batch.
+        batch_timeout: How many seconds the program waits until the next worker has played its part of a batch.
         runtime_env: The runtime environment of the actors, as in `ray.init`.
     """
 
@@ -337,6 +338,13 @@ class FleetExplorer:
                 _actors.end(other.actor)
                 time.sleep(_actors.PAUSE * attempt)
                 continue
+            except BaseException as error:
+                # Otherwise, the actor would take the cores when they become free.
+                _actors.end(other.actor)
+                if not isinstance(error, _actors.NotStartedError):
+                    raise
+                cause = error
+                break
             _log.warning("the worker on node %s is lost; another one runs on node %s", worker.place.node, place.node)
             self._workers.append(other)
             self._metrics.restarted(place.node)
