@@ -87,7 +87,10 @@ impl Worker {
                 driver.check();
             }
         }
-        if self.machine.run.expire(now) {
+        if self.machine.runs.are_driving() {
+            // The run is a request that has not ended, so the time-out of lockstep does not pass.
+            self.machine.run.note_request();
+        } else if self.machine.run.expire(now) {
             self.machine.report();
             self.machine.send_event(EventKind::LockstepOver);
             self.apply_run_state(now);

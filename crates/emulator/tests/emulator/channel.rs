@@ -9,7 +9,7 @@ use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_emulator::{Emulator, SetSpeed};
 use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Status, Value, timeline};
 
-use super::support::{call, config, number, one_frame_run, seconds, wait_for};
+use super::support::{call, config, number, run_of, seconds, wait_for};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
 /// The kind of the message with which a client takes over the clock and runs frames.
@@ -136,7 +136,7 @@ fn a_run_is_answered_when_a_batch_of_the_client_ends_it() {
     // From now on, frames run only when the client requests them.
     client.send(&[STEP, 0, 0, 0, 0, 0, 0, 0], PATIENCE).expect("sent");
     assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
-    let run = emulator.submit(Batch::new(vec![one_frame_run()]), seconds(5.0));
+    let run = emulator.submit(Batch::new(vec![run_of(1)]), seconds(5.0));
     let frame = number(call(&emulator, Op::CurrentFrame {}));
     assert!(batch(&mut client, vec![Op::Advance { frames: 1 }]).single().is_ok());
     let outcome = run.wait().expect("an outcome");

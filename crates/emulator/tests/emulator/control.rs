@@ -10,8 +10,8 @@ use tokio::sync::broadcast::Receiver;
 use crate::until_good::until_good;
 
 use super::support::{
-    DEMO, alone, batch, bytes, call, config, number, one_frame_run, rebuilt, refusal, rom_file, script,
-    seconds, soon, start, wait_for,
+    DEMO, alone, batch, bytes, call, config, number, rebuilt, refusal, rom_file, run_of, script, seconds,
+    soon, start, wait_for,
 };
 
 fn frame(emulator: &impl Emulator) -> i64 {
@@ -20,6 +20,23 @@ fn frame(emulator: &impl Emulator) -> i64 {
 
 fn next(events: &mut Receiver<framewire_emulator::Event>) -> EventKind {
     soon(async { events.recv().await.ok() }).kind
+}
+
+#[test]
+fn lockstep_does_not_end_during_a_run() {
+    let emulator = start(Speed::Times(1.0), false);
+    let mut events = emulator.events();
+    // The run takes much longer than the time-out.
+    let long = Batch::new(vec![Op::Lockstep { timeout: 20 }, run_of(3000)]);
+    let outcome = emulator.submit(long, seconds(60.0)).wait().expect("an outcome");
+    assert_eq!(outcome.results.len(), 2);
+    let over = loop {
+        let event = soon(async { events.recv().await.ok() });
+        if event.kind == EventKind::LockstepOver {
+            break event;
+        }
+    };
+    assert_eq!(over.frame, outcome.frame);
 }
 
 #[test]
@@ -44,11 +61,16 @@ fn a_batch_runs_at_most_3600_frames() {
         assert_eq!(refusal(&emulator, Op::Advance { frames }).status, Status::BadArgument);
     }
     let half = || Op::Advance { frames: 1800 };
-    let long = Batch::new(vec![half(), half(), Op::Advance { frames: 1 }]);
+    let outcome = batch(&emulator, vec![half(), half(), Op::Advance { frames: 1 }]);
+    let (index, error) = outcome.refusal().expect("a refusal");
+    assert!(
+        error.message.contains("1 to 3600 frames, and the operations before this one run 3600"),
+        "{error}"
+    );
+    assert_eq!((index, outcome.frame), (2, 0), "no frame has run");
+    let long = Batch::new(vec![half(), half()]);
     let outcome = emulator.submit(long, seconds(60.0)).wait().expect("an outcome");
-    let error = outcome.results[2].clone().expect_err("too many");
-    assert!(error.message.contains("1 to 3600 frames, and this one has already run 3600"), "{error}");
-    assert_eq!(outcome.frame, 3600);
+    assert_eq!((outcome.results.len(), outcome.frame), (2, 3600));
     call(&emulator, Op::Advance { frames: 1 });
 }
 
@@ -56,8 +78,8 @@ fn a_batch_runs_at_most_3600_frames() {
 fn a_run_ends_in_its_frame_even_if_another_batch_runs_more_frames() {
     // At this speed, both batches arrive before the next frame.
     let emulator = start(Speed::Times(0.05), false);
-    let first = emulator.submit(Batch::new(vec![one_frame_run(), Op::Advance { frames: 1 }]), seconds(10.0));
-    let second = emulator.submit(Batch::new(vec![one_frame_run()]), seconds(10.0));
+    let first = emulator.submit(Batch::new(vec![run_of(1), Op::Advance { frames: 1 }]), seconds(10.0));
+    let second = emulator.submit(Batch::new(vec![run_of(1)]), seconds(10.0));
     let ends = second.wait().expect("an outcome").single().expect("a value");
     let ends = run::decode_ends(&bytes(ends)).expect("ends");
     assert_eq!((ends[0].why, ends[0].frames), (run::EndReason::Frames, 1), "{ends:?}");

@@ -85,9 +85,9 @@ pub fn call(emulator: &impl Emulator, op: Op) -> Value {
     batch(emulator, vec![op]).single().expect("a value")
 }
 
-/// A run of one step, which takes one frame.
-pub fn one_frame_run() -> Op {
-    let step = RunStep { frames: 1, ..RunStep::default() };
+/// A run of one step, which takes this many frames.
+pub fn run_of(frames: u32) -> Op {
+    let step = RunStep { frames, ..RunStep::default() };
     let mut steps = Vec::new();
     RunSteps { stop: vec![], steps: vec![step] }.encode(&mut steps);
     Op::Run { steps }
