@@ -215,11 +215,19 @@ function code.address(value, frame, length, is_write)
   return address
 end
 
+-- Checks an expression whose value will be an address, before it is used. Raises a refusal if it cannot be compiled, or
+-- if it is a constant and `code.address` would refuse it.
+function code.check_address(bytes, length, is_write)
+  local value = code.compile(bytes, "address")
+  if byte(bytes) == CONSTANT then
+    code.address(value, 0, length, is_write)
+  end
+end
+
 local MOST_EXPRESSIONS = 256
 
--- Evaluates all expressions in the argument of the operation `evaluate`. Returns 9 bytes for each: whether it has a
--- value, and the value.
-function code.evaluate(expressions, frame)
+-- Compiles all expressions in the argument of the operation `evaluate`. Returns a list of functions.
+function code.compile_all(expressions)
   local values, at = {}, 1
   while at <= #expressions do
     if #values == MOST_EXPRESSIONS then
@@ -230,11 +238,21 @@ function code.evaluate(expressions, frame)
     if not fine then
       malformed(place)
     end
-    local value = code.compile(bytes, place)(frame)
-    values[#values + 1] = string.pack("<I1i8", value and 1 or 0, value or 0)
+    values[#values + 1] = code.compile(bytes, place)
     at = next_at
   end
-  return table.concat(values)
+  return values
+end
+
+-- Evaluates all expressions in the argument of the operation `evaluate`. Returns 9 bytes for each: whether it has a
+-- value, and the value.
+function code.evaluate(expressions, frame)
+  local results = {}
+  for index, value in ipairs(code.compile_all(expressions)) do
+    local number = value(frame)
+    results[index] = string.pack("<I1i8", number and 1 or 0, number or 0)
+  end
+  return table.concat(results)
 end
 
 return code

@@ -55,13 +55,23 @@ local function find(name)
   end
 end
 
--- Freezes a value: writes it now, and again after each frame. Replaces a frozen value with the same name.
-function frozen.freeze(name, kind, expression, data)
+local function check_lengths(name, data)
   if #name < 1 or #name > limits.frozen_name then
     refuse(BAD_ARGUMENT, "name has %d bytes; use 1 to %d", #name, limits.frozen_name)
   elseif #data < 1 or #data > limits.frozen_length then
     refuse(BAD_ARGUMENT, "data has %d bytes; use 1 to %d", #data, limits.frozen_length)
   end
+end
+
+-- Checks the arguments of `frozen.freeze` before it is called. Raises a refusal if one of them is not accepted.
+function frozen.check(name, _, expression, data)
+  check_lengths(name, data)
+  code.check_address(expression, #data, true)
+end
+
+-- Freezes a value: writes it now, and again after each frame. Replaces a frozen value with the same name.
+function frozen.freeze(name, kind, expression, data)
+  check_lengths(name, data)
   local known = find(name)
   if not known and #all >= limits.frozen then
     refuse(refusal.BUSY, "%d values are frozen already, which is the limit; unfreeze one first", #all)

@@ -20,8 +20,8 @@ local refuse, UNSUPPORTED = refusal.refuse, refusal.UNSUPPORTED
 local unpack = string.unpack
 
 local run = {} -- by operation: a function that gets the arguments and returns the result, or raises a refusal
--- By operation: a function that gets the arguments, and raises a refusal if the operation would access memory that does
--- not exist.
+-- By operation: a function that gets the arguments, without a connection, and raises a refusal if the operation would
+-- access memory that does not exist.
 local check = {}
 
 run.echo = arguments.as_it_is
@@ -193,6 +193,14 @@ run.unwatch = watches.unwatch
 function run.run(client, steps) return runs.begin(steps, client.session) end
 function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
 run.read_at, run.write_at = frozen.read_at, frozen.write_at
+check.run, check.evaluate, check.freeze = runs.check, code.compile_all, frozen.check
+function check.read_at(address, length)
+  code.check_address(address, length)
+end
+function check.write_at(address, data)
+  check_size(data)
+  code.check_address(address, #data, true)
+end
 function run.freeze(name, kind, address, data)
   if watches.report_keys() then
     refuse(refusal.BUSY, "the game is being recorded or replayed, and recordings do not hold writes to memory; "

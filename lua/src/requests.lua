@@ -43,7 +43,7 @@ local function check(request, place)
   if not op.check or not emu then
     return true
   end
-  local fine, problem = pcall(op.check, request[place + 1], request[place + 2], request[place + 3])
+  local fine, problem = pcall(op.check, table.unpack(request, place + 1, place + 4))
   if fine then
     return true
   elseif type(problem) == "table" then

@@ -77,6 +77,9 @@ local function decode(bytes)
   return run
 end
 
+-- Raises a refusal if these bytes are not a run, or if a condition reads from a constant address without memory.
+runs.check = decode
+
 -- The index of the first condition that holds, counted from 0; nil if no condition holds.
 local function first(conditions, frame)
   for index = 1, #conditions do

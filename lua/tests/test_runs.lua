@@ -1,5 +1,6 @@
 local client = require "client"
 local emulator = require "emulator"
+local fake = require "fake"
 local frames = require "frames"
 local harness = require "harness"
 local lockstep = require "lockstep"
@@ -191,6 +192,28 @@ test("a run that is not valid is refused", function()
     it.send(index, 1, run_op(bytes))
     eq(it.replies()[index].body:byte(), 1, ("%d"):format(index))
   end
+end)
+
+test("missing memory in an expression is refused before any operation of its batch is performed", function()
+  local it = link(110)
+  local address = "\0" .. ("<i8"):pack(0x10000000)
+  local read = "\2\0\0" .. address -- u8[0x10000000]
+  local good = "\0" .. ("<i8"):pack(0x02000000)
+  local wrong = {
+    run_op(steps { step(5, { read }) }), -- run
+    "\xb2" .. ("<s4"):pack(("<s2"):pack(read)), -- evaluate
+    "\xb3" .. ("<s4I4"):pack(address, 1), -- read_at
+    "\xb4" .. ("<s4s4"):pack(address, "x"), -- write_at
+    "\xb5" .. ("<s4s4s4s4"):pack("name", "u8", address, "x"), -- freeze
+    "\xb5" .. ("<s4s4s4s4"):pack("", "u8", good, "x"),
+  }
+  for index, op in ipairs(wrong) do
+    it.send(index, 2, "\x24" .. ("<I4I1"):pack(0x02000000, 7) .. op) -- write8
+    local reply = it.replies()[index]
+    eq(reply.count, 2, ("%d"):format(index))
+    eq(reply.body:byte(), 8, ("%d"):format(index))
+  end
+  eq(fake.count_calls "write8", 0)
 end)
 
 test("a run that ends during the frames of an `advance` takes no reply away", function()

@@ -63,7 +63,7 @@ pub enum EventKind {
         /// Whether the motor rumbled in this frame.
         on: bool,
     },
-    /// Lockstep ended because no request came before its time-out.
+    /// Lockstep ended by itself, for example because no request came before its time-out.
     LockstepOver,
 }
 

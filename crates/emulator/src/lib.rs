@@ -81,7 +81,8 @@ pub trait Emulator: Send + Sync + 'static {
     /// The sound of each frame; `None` if there is no sound.
     fn audio(&self) -> Option<Audio>;
 
-    /// The earlier states that [`Op::Rewind`] goes back to; `None` if this emulator cannot go back.
+    /// The earlier states that [`Op::Rewind`] goes back to; `None` if an attached emulator's script is mGBA-http's.
+    /// Without memory for a history, it stays empty. An attached emulator fetches states for ten minutes after a call.
     ///
     /// [`Op::Rewind`]: framewire_protocol::Op::Rewind
     fn history(&self) -> Option<Arc<History>>;

@@ -183,12 +183,14 @@ const ADDRESS: &str = "address ";
 const ACCEPTED: &str = "; accepted is ";
 
 impl Outcome {
-    /// If an operation of `ops` was refused because of the memory that it reads or writes: its index and the refusal.
-    /// Then no operation of the batch was performed.
-    pub fn refused_access(&self, ops: &[Op]) -> Option<(usize, &OpError)> {
+    /// If the batch was refused as a whole, before any of its operations `ops` was performed: the index of the refused
+    /// operation, and the refusal. The first operation counts only if it was refused because of the memory that it
+    /// reads or writes; otherwise, it may have been performed and have failed.
+    pub fn refused_whole(&self, ops: &[Op]) -> Option<(usize, &OpError)> {
         let (index, error) = self.refusal()?;
         let is_for_memory = ops.get(index).is_some_and(|op| Access::of(op).is_some());
-        if is_for_memory && error.status == Status::BadArgument { Some((index, error)) } else { None }
+        let is_whole = index > 0 || is_for_memory && error.status == Status::BadArgument;
+        if is_whole { Some((index, error)) } else { None }
     }
 }
 
@@ -289,16 +291,20 @@ mod tests {
     }
 
     #[test]
-    fn only_refusals_about_memory_name_their_operation() {
+    fn a_refusal_of_a_whole_batch_names_its_operation() {
         let ops = [Op::Reset {}, Op::Read8 { address: 0x1000_0000 }, Op::Checksum {}];
-        let refused =
-            |index, error| Outcome::refused(7, index, error).refused_access(&ops).map(|(index, _)| index);
+        let refused = |ops: &[Op], index, error| {
+            Outcome::refused(7, index, error).refused_whole(ops).map(|(index, _)| index)
+        };
         let bad = || OpError::bad_argument("address is 0x10000000");
-        assert_eq!(refused(1, bad()), Some(1));
-        assert_eq!(refused(0, bad()), None);
-        assert_eq!(refused(1, OpError::failed("no game")), None);
+        assert_eq!(refused(&ops, 1, bad()), Some(1));
+        assert_eq!(refused(&ops, 2, OpError::new(Status::Unsupported, "not here")), Some(2));
+        // The first operation may have been performed, unless it was refused because of its memory.
+        assert_eq!(refused(&ops[1..], 0, bad()), Some(0));
+        assert_eq!(refused(&ops, 0, bad()), None);
+        assert_eq!(refused(&ops[1..], 0, OpError::failed("no game")), None);
         // Here an operation failed after another one had been performed.
         let done = Outcome { frame: 7, results: vec![Ok(Value::None), Err(bad())] };
-        assert_eq!(done.refused_access(&ops), None);
+        assert_eq!(done.refused_whole(&ops), None);
     }
 }

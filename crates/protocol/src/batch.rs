@@ -6,7 +6,7 @@ use crate::error::{OpError, Status};
 use crate::op::{Effect, Op};
 use crate::value::Value;
 use crate::wire::{DecodeError, Reader, Wire};
-use crate::{MAX_FRAME, MAX_KEY, MAX_OPS};
+use crate::{MAX_ADVANCE, MAX_FRAME, MAX_KEY, MAX_OPS};
 
 /// The largest size of the part of a request frame that precedes the operations: kind, id, answered, key with its
 /// length, count.
@@ -67,18 +67,42 @@ impl Batch {
         }
         let size = self.ops.iter().map(Op::size).sum::<usize>();
         if size > MAX_FRAME - MAX_REQUEST_HEAD {
-            let message = format!("a request of {size} bytes; send less than {MAX_FRAME} bytes at a time");
+            let most = MAX_FRAME - MAX_REQUEST_HEAD;
+            let message = format!("operations of {size} bytes; send at most {most} bytes at a time");
             return Err(OpError::new(Status::TooLarge, message));
         }
         Ok(())
     }
 
-    /// Whether any of its operations changes anything.
+    /// [`Effect::Change`] if any of its operations changes anything, or else [`Effect::Read`].
     #[inline]
     pub fn effect(&self) -> Effect {
         let changes = self.ops.iter().any(|op| op.info().effect == Effect::Change);
         if changes { Effect::Change } else { Effect::Read }
     }
+}
+
+/// Checks the arguments of operations as far as that is possible without an emulator: those of each operation, and the
+/// frames of all operations `advance` together. To be called before the first of them is performed.
+///
+/// # Errors
+/// The index of the first operation that is refused, and the reason.
+pub fn check_ops(ops: &[Op]) -> Result<(), (usize, OpError)> {
+    let mut advanced = 0;
+    for (index, op) in ops.iter().enumerate() {
+        op.check().map_err(|error| (index, error))?;
+        let Op::Advance { frames } = *op else { continue };
+        if frames == 0 || frames > MAX_ADVANCE - advanced {
+            let before = match advanced {
+                0 => String::new(),
+                advanced => format!(", and the operations before this one run {advanced}"),
+            };
+            let message = format!("frames is {frames}; a batch can run 1 to {MAX_ADVANCE} frames{before}");
+            return Err((index, OpError::bad_argument(message)));
+        }
+        advanced += frames;
+    }
+    Ok(())
 }
 
 impl From<Op> for Batch {
@@ -114,8 +138,9 @@ impl Wire for Batch {
 pub struct Outcome {
     /// The emulator's frame counter when the batch was done.
     pub frame: u32,
-    /// One result per operation, in order. After an error there are no further results. If an operation is refused
-    /// before any operation of its batch is performed, the results before it are [`Status::NotDone`].
+    /// One result per operation that was performed, in order; the last may be an error. If an operation is refused
+    /// before any operation of its batch is performed: its error, after one [`Status::NotDone`] for each operation
+    /// before it.
     pub results: Vec<Result<Value, OpError>>,
 }
 

@@ -66,6 +66,9 @@ pub const MAX_FRAME: usize = 24 * 1024 * 1024;
 /// Largest range of memory that one operation can read or write, in bytes.
 pub const MAX_RANGE: u32 = 16 * 1024 * 1024;
 
+/// Largest number of frames that all operations `advance` of one batch run together.
+pub const MAX_ADVANCE: u32 = 3600;
+
 /// Largest number of operations in one batch.
 pub const MAX_OPS: usize = 4096;
 

@@ -72,6 +72,10 @@ fn damage_is_found(file: &Path) {
     let (code, said) = replay(&[damaged.to_str().unwrap()]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("damaged at frame "), "{said}");
+    let before = fs::read(&damaged).unwrap();
+    let (code, said) = replay(&[damaged.to_str().unwrap(), "--write"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(fs::read(&damaged).unwrap() == before, "a damaged file was changed");
     let mut bytes = fs::read(file).unwrap();
     bytes[30] ^= 1; // within the title
     fs::write(&damaged, bytes).unwrap();

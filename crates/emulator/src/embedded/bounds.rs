@@ -4,6 +4,7 @@ use framewire_libmgba::{Core, Platform};
 use framewire_protocol::{Access, Bus, Op, OpError};
 
 use super::errors::unknown_domain;
+use super::expressions;
 
 /// The bus of the core's console.
 pub(super) fn bus(core: &Core) -> Bus {
@@ -24,12 +25,12 @@ pub(super) fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
     access.within(domain.size, domain.writable)
 }
 
-/// Refuses an operation whose memory access [`check`] refuses.
+/// Refuses an operation whose memory access [`check`] refuses, also in its expressions.
 ///
 /// # Errors
-/// Those of [`check`].
+/// Those of [`check`] and of [`expressions::check_op`].
 pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
-    Access::of(op).map_or(Ok(()), |access| check(core, &access))
+    Access::of(op).map_or_else(|| expressions::check_op(core, op), |access| check(core, &access))
 }
 
 /// Checks operations before any of them is performed. The error contains the index of the first refused operation.

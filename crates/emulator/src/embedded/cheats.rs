@@ -84,14 +84,23 @@ impl Cheats {
     pub fn load(&mut self, core: &mut Core, path: &Path) -> Result<usize, OpError> {
         let cheats = read_cheats(path).map_err(failed)?;
         let (before, count) = (self.all.len(), cheats.len());
+        let mut on = Vec::new();
         for cheat in cheats {
-            if let Err(error) = self.push(core, cheat) {
+            // A cheat that is on changes memory at once. So all of them are off until the last one was added.
+            if cheat.enabled {
+                on.push(self.all.len());
+            }
+            if let Err(error) = self.push(core, Cheat { enabled: false, ..cheat }) {
                 for index in (before..self.all.len()).rev() {
                     core.remove_cheat(index);
                 }
                 self.all.truncate(before);
                 return Err(OpError { status: Status::Failed, ..error });
             }
+        }
+        for index in on {
+            self.all[index].cheat.enabled = true;
+            core.enable_cheat(index, true);
         }
         Ok(count)
     }

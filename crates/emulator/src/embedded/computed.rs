@@ -83,6 +83,20 @@ pub(super) fn not_recorded(name: &str) -> String {
     )
 }
 
+/// Checks the lengths of the name and of the bytes of a frozen value.
+///
+/// # Errors
+/// If one of them is not accepted.
+pub(super) fn check_lengths(name: &str, data: &[u8]) -> Result<(), OpError> {
+    let lengths = [("name", name.len(), MAX_FROZEN_NAME), ("data", data.len(), MAX_FROZEN_LENGTH)];
+    for (what, length, most) in lengths {
+        if !(1..=most).contains(&length) {
+            return Err(OpError::bad_argument(format!("{what} has {length} bytes; use 1 to {most}")));
+        }
+    }
+    Ok(())
+}
+
 /// The frozen values, in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Frozen {
@@ -113,12 +127,7 @@ impl Frozen {
         address: &[u8],
         data: Vec<u8>,
     ) -> Result<(), OpError> {
-        let lengths = [("name", name.len(), MAX_FROZEN_NAME), ("data", data.len(), MAX_FROZEN_LENGTH)];
-        for (what, length, most) in lengths {
-            if !(1..=most).contains(&length) {
-                return Err(OpError::bad_argument(format!("{what} has {length} bytes; use 1 to {most}")));
-            }
-        }
+        check_lengths(&name, &data)?;
         let others = self.all.iter().filter(|other| other.name != name).count();
         if others >= MAX_FROZEN {
             let message =

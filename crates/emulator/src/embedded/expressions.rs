@@ -4,9 +4,10 @@
 use framewire_expression::{Code, CodeError, ReadMemory, Type};
 use framewire_libmgba::Core;
 use framewire_protocol::run::{self, Condition};
-use framewire_protocol::{Access, OpError};
+use framewire_protocol::{Access, Op, OpError};
 
-use super::bounds;
+use super::runs::check_run;
+use super::{bounds, computed};
 
 /// Decodes conditions. Errors call them `place[0]`, `place[1]` and so on.
 pub(super) fn compile(core: &Core, conditions: &[Condition], place: &str) -> Result<Vec<Code>, OpError> {
@@ -26,6 +27,31 @@ pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpE
             .map_err(|error| OpError::new(error.status, format!("{place}: {error}")))?;
     }
     Ok(code)
+}
+
+/// Checks the expressions of an operation before it is performed: that the core has the memory at their fixed addresses,
+/// and the memory at an address that does not depend on memory.
+///
+/// # Errors
+/// If the bytes are not expressions, or if there is no such memory.
+pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
+    let (address, length, write) = match op {
+        Op::ReadAt { address, length } => (address, *length, false),
+        Op::WriteAt { address, data } => (address, u32::try_from(data.len()).unwrap_or(u32::MAX), true),
+        Op::Freeze { name, address, data, .. } => {
+            computed::check_lengths(name, data)?;
+            (address, data.len() as u32, true)
+        }
+        Op::Evaluate { expressions } => {
+            return compile(core, &run::decode_expressions(expressions)?, "expressions").map(drop);
+        }
+        Op::Run { steps } => return check_run(core, steps),
+        _ => return Ok(()),
+    };
+    match decode(core, address, "address")?.known().map(u32::try_from) {
+        Some(Ok(address)) => bounds::check(core, &Access { domain: None, address, length, write }),
+        _ => Ok(()),
+    }
 }
 
 /// The result of [`Op::Evaluate`](framewire_protocol::Op::Evaluate): the values of its expressions, as bytes.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use framewire_libmgba::{Clock as CoreClock, Core, Time};
-use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
+use framewire_protocol::{KeyStep, Keys, MAX_ADVANCE, OpError, Outcome, timeline};
 
 use super::Console;
 use super::cheats::Cheats;
@@ -20,9 +20,6 @@ use super::scripting::Scripting;
 use super::shared::EmbeddedState;
 use super::watches::Watches;
 use crate::{Clock, ClockTime, Discontinuity, EventKind, Responder};
-
-/// The largest number of frames that the operations `advance` of one batch may run.
-const MAX_ADVANCE: u32 = 3600;
 
 /// A core with everything that acts on it or reports from it between frames.
 pub(super) struct Machine {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use framewire_protocol::batch::check_ops;
 use framewire_protocol::{Batch, Effect, Op, OpError, Outcome, Status, Value, run};
 
 use super::bounds;
@@ -64,7 +65,7 @@ const QUICK_OPS: usize = 16;
 /// The largest number of bytes that an operation of a quick batch reads.
 const QUICK_BYTES: u32 = 4096;
 
-/// Whether a batch is quick: it only reads, and takes at most a few microseconds.
+/// Whether a batch is quick: it only reads, at most 64 KiB, and takes much less than a millisecond.
 pub(super) fn is_quick(batch: &Batch) -> bool {
     let is_quick = |op: &Op| match op {
         Op::CurrentFrame {}
@@ -162,9 +163,9 @@ impl Machine {
         self.proceed(progress);
     }
 
-    /// Checks a batch before any of its operations is performed. Refuses it if an operation uses memory that does not
-    /// exist. `Err` is an outcome that is known already: the batch was refused, or it was performed before with the
-    /// same key.
+    /// Checks a batch before any of its operations is performed. Refuses it if an argument is not accepted, or if an
+    /// operation uses memory that does not exist. `Err` is an outcome that is known already: the batch was refused, or
+    /// it was performed before with the same key.
     fn begin(
         &mut self,
         mut batch: Batch,
@@ -185,7 +186,8 @@ impl Machine {
         let keyed = key.map(|key| (key, batch.clone()));
         let Batch { ops, unchecked, .. } = batch;
         let checked = if unchecked { ops.len() } else { bounds::checkable(&ops).len() };
-        if !unchecked && let Err((index, error)) = bounds::check_ops(&self.core, &ops[..checked]) {
+        let checks = || check_ops(&ops).and_then(|()| bounds::check_ops(&self.core, &ops[..checked]));
+        if !unchecked && let Err((index, error)) = checks() {
             return Err((Outcome::refused(frame, index, error), responder));
         }
         let results = Vec::with_capacity(ops.len());

@@ -119,6 +119,27 @@ impl ActiveRun {
     }
 }
 
+/// Decodes a run: the conditions that end it, and its steps.
+fn compile_run(core: &Core, bytes: &[u8]) -> Result<(Vec<Code>, Vec<CompiledStep>), OpError> {
+    let RunSteps { stop, steps } = RunSteps::decode_checked(bytes)?;
+    let stop = compile(core, &stop, "stop")?;
+    let compile_step = |(index, step): (usize, RunStep)| {
+        let RunStep { frames, keys, until, goes_on } = step;
+        let until = compile(core, &until, &format!("steps[{index}].until"))?;
+        Ok(CompiledStep { frames, keys, until, goes_on })
+    };
+    let steps = steps.into_iter().enumerate().map(compile_step).collect::<Result<Vec<_>, OpError>>()?;
+    Ok((stop, steps))
+}
+
+/// Checks a run before it begins.
+///
+/// # Errors
+/// If the bytes are not a run, or if a condition reads memory that does not exist.
+pub(super) fn check_run(core: &Core, bytes: &[u8]) -> Result<(), OpError> {
+    compile_run(core, bytes).map(drop)
+}
+
 impl Machine {
     /// Begins a run. If a condition already holds, its step ends without a frame.
     ///
@@ -131,14 +152,7 @@ impl Machine {
                 format!("{MAX_RUNS} runs are under way, which is the limit; wait for the end of one");
             return Err(OpError::new(Status::Busy, message));
         }
-        let RunSteps { stop, steps } = RunSteps::decode_checked(bytes)?;
-        let stop = compile(&self.core, &stop, "stop")?;
-        let compile_step = |(index, step): (usize, RunStep)| {
-            let RunStep { frames, keys, until, goes_on } = step;
-            let until = compile(&self.core, &until, &format!("steps[{index}].until"))?;
-            Ok(CompiledStep { frames, keys, until, goes_on })
-        };
-        let steps = steps.into_iter().enumerate().map(compile_step).collect::<Result<Vec<_>, OpError>>()?;
+        let (stop, steps) = compile_run(&self.core, bytes)?;
         let drives = self.run.run_state().stopped;
         let mut run =
             ActiveRun { stop, steps, ends: Vec::new(), timeline: None, frames: 0, over: None, drives };

@@ -101,7 +101,10 @@ fn a_file_of_cheats_is_loaded_completely_or_not_at_all() {
         "{refused}"
     );
     assert!(list(&emulator).is_empty());
+    let read = |address| call(&emulator, Op::Read8 { address });
+    assert_eq!(read(SCRATCH), Value::Int(0), "a cheat of a refused file was applied");
     assert_eq!(call(&emulator, write("good.cheats", "# A\n02000100:63\n# B\n02000104:64\n")), Value::Int(2));
+    assert_eq!((read(SCRATCH), read(SCRATCH + 4)), (Value::Int(0x63), Value::Int(0x64)));
     assert_eq!(list(&emulator).len(), 10);
     let refused = refusal(&emulator, Op::LoadCheats { path: "/no/such.cheats".to_owned() });
     assert_eq!(refused.status, Status::NotFound);

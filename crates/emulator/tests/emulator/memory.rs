@@ -1,13 +1,16 @@
 //! Tests that accesses to memory, at random addresses, read and change exactly the right bytes.
 
-use framewire_emulator::Attached;
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+use framewire_emulator::{Attached, Emulator};
+use framewire_expression::{Code, NoNames};
+use framewire_protocol::run::{self, RunStep, RunSteps};
+use framewire_protocol::wire::Wire;
 use framewire_protocol::{Op, Status, Value};
 use tokio::runtime::Runtime;
 
 use super::attached::{attached, attached_to, scripts};
 use super::exact::{Console, FIRST, color_rom, compare};
-use super::support::{GAME_FRAME, batch, call, config, read32, refusal, start, wait_for};
+use super::support::{GAME_FRAME, UNUSED, batch, call, config, read32, refusal, start, wait_for};
 
 /// Starts a Game Boy Color game.
 fn color(paused: bool, scripts: Vec<std::path::PathBuf>) -> Embedded {
@@ -50,6 +53,45 @@ fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
     let (_runtime, _host, emulator) = scripted_color();
     call(&emulator, Op::Lockstep { timeout: 60_000 });
     compare(&emulator, Console::Gbc(FIRST), 1000);
+}
+
+/// Checks that a batch is refused as a whole if an expression of a later operation needs memory that does not exist.
+fn assert_missing_memory_is_refused_first(emulator: &impl Emulator) {
+    let address = Code::constant(0x1000_0000).encode();
+    let read = Code::parse("u8[0x10000000]", &NoNames).expect("an expression").encode();
+    let step = RunStep { frames: 1, until: vec![read.clone()], ..RunStep::default() };
+    let freeze = |name: &str, address: &[u8]| Op::Freeze {
+        name: name.to_owned(),
+        kind: "u8".to_owned(),
+        address: address.to_vec(),
+        data: vec![1],
+    };
+    for wrong in [
+        Op::ReadAt { address: address.clone(), length: 1 },
+        Op::WriteAt { address: address.clone(), data: vec![1] },
+        freeze("far", &address),
+        freeze("", &Code::constant(UNUSED.into()).encode()),
+        Op::Evaluate { expressions: run::encode_expressions(std::slice::from_ref(&read)) },
+        Op::Run { steps: RunSteps { stop: vec![], steps: vec![step.clone()] }.to_bytes() },
+        Op::Run { steps: RunSteps { stop: vec![read.clone()], steps: vec![step] }.to_bytes() },
+    ] {
+        let outcome = batch(emulator, vec![Op::Write32 { address: UNUSED, value: 7 }, wrong.clone()]);
+        let (index, error) = outcome.refusal().expect("a refusal");
+        assert_eq!((index, error.status), (1, Status::BadArgument), "{wrong:?}: {error}");
+        assert_eq!(read32(emulator, UNUSED), 0, "{wrong:?}");
+    }
+}
+
+#[test]
+fn missing_memory_in_expressions_is_refused_before_any_operation_is_performed() {
+    assert_missing_memory_is_refused_first(&start(Speed::Times(1.0), true));
+}
+
+#[test]
+fn the_script_refuses_missing_memory_in_expressions_before_any_operation_is_performed() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
+    assert_missing_memory_is_refused_first(&emulator);
 }
 
 #[test]

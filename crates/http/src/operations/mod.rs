@@ -44,13 +44,13 @@ impl SelectedEmulator {
         self.operations.perform(&self.served, batch.into()).await
     }
 
-    /// Performs a batch like [`SelectedEmulator::perform`]. If it is refused because of the memory that an operation
-    /// uses, returns the problem.
+    /// Performs a batch like [`SelectedEmulator::perform`]. If it is refused as a whole, such as because of the memory
+    /// that an operation uses, returns the problem.
     pub(crate) async fn perform_checked(&self, batch: impl Into<Batch>) -> Result<Outcome, Problem> {
         let batch = batch.into();
         let ops = batch.ops.clone();
         let outcome = self.perform(batch).await?;
-        match outcome.refused_access(&ops) {
+        match outcome.refused_whole(&ops) {
             Some((_, error)) => Err(Problem::refused_access("address", error)),
             None => Ok(outcome),
         }

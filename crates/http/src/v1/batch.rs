@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use framewire_protocol::batch::check_ops;
 use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Value};
 use serde_json::Value as Json;
 
@@ -88,6 +89,8 @@ pub(crate) struct Plan {
     /// The index of the run of `POST /v1/run`. In the request, the operations before it are in `ops`, and those after
     /// it in `then`.
     run: Option<usize>,
+    /// The index of the operation that computes the `values` of `POST /v1/run`.
+    values: Option<usize>,
     /// How many bytes the results have at most.
     bytes: usize,
 }
@@ -100,7 +103,7 @@ impl Plan {
     pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
         let mut plan = Plan { encoding: context.encoding, ..Plan::default() };
         plan.add_all(objects, context)?;
-        Ok(plan)
+        plan.checked()
     }
 
     /// Reads a single operation.
@@ -110,13 +113,24 @@ impl Plan {
     pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan, Problem> {
         let mut plan = Plan { alone: true, encoding: context.encoding, ..Plan::default() };
         plan.add(object, context)?;
-        Ok(plan)
+        plan.checked()
     }
 
-    /// Creates an empty plan for `POST /v1/run`. After that, `before` operations must be added, then the run, and then
-    /// any further operations.
+    /// Creates an empty plan for `POST /v1/run`. After that, `before` operations must be added, then the run, then any
+    /// further operations, and then the plan must be [`checked`](Plan::checked).
     pub(crate) fn of_run(before: usize, context: Context<'_>) -> Plan {
         Plan { run: Some(before), encoding: context.encoding, ..Plan::default() }
+    }
+
+    /// Checks the arguments of all operations.
+    ///
+    /// # Errors
+    /// If one of them cannot be performed, alone or together with the others.
+    pub(crate) fn checked(self) -> Result<Plan, Problem> {
+        match check_ops(&self.ops) {
+            Ok(()) => Ok(self),
+            Err((op, error)) => Err(self.about(op, error.into())),
+        }
     }
 
     /// Reads a caller's operations, and adds them after the existing ones.
@@ -148,9 +162,16 @@ impl Plan {
         self.forms.push(form);
     }
 
+    /// Adds the operation that computes the `values` of `POST /v1/run`.
+    pub(crate) fn add_values(&mut self, form: Form, op: Op) {
+        self.values = Some(self.forms.len());
+        self.add_made(form, op);
+    }
+
     /// The place of the operation with this index in the request.
     pub(super) fn place(&self, index: usize) -> String {
         match self.run.and_then(|run| index.checked_sub(run + 1)) {
+            Some(_) if self.values == Some(index) => "values".to_owned(),
             Some(index) => format!("then[{index}]"),
             None => format!("ops[{index}]"),
         }
@@ -201,10 +222,10 @@ impl Plan {
         &self.ops
     }
 
-    /// The outcome of the operations for the emulator. If nothing was done because one of them uses memory that does
-    /// not exist or cannot be written, returns the problem.
+    /// The outcome of the operations for the emulator. If nothing was done because one of them was refused, such as one
+    /// that uses memory that does not exist or cannot be written, returns the problem.
     pub(crate) fn settled(&self, outcome: Outcome) -> Result<Outcome, Problem> {
-        match outcome.refused_access(&self.ops) {
+        match outcome.refused_whole(&self.ops) {
             Some((op, error)) => Err(self.about(op, Problem::refused_access("address", error))),
             None => Ok(outcome),
         }

@@ -398,9 +398,10 @@ async fn run(
     plan.add_all(then, context)?;
     if !values.0.is_empty() {
         let (op, form) = evaluate_op(values, context)?;
-        plan.add_made(form, op);
+        plan.add_values(form, op);
     }
     drop(symbols);
+    let plan = plan.checked()?;
     perform_plan(&selected, &plan, |results| done(&plan, results, before, after)).await
 }
 
@@ -417,7 +418,7 @@ fn done(plan: &Plan, done: Done, before: usize, after: usize) -> Result<RunDone,
     let then: Vec<OpResult> = results.by_ref().take(after).collect();
     let values = match results.next() {
         Some(OpResult::Value(Json::Object(values))) => values,
-        Some(OpResult::Error(problem)) => return Err(problem.within("values")),
+        Some(OpResult::Error(problem)) => return Err(problem),
         _ => Map::new(),
     };
     let failed = done.failed.map(|index| plan.place(index));

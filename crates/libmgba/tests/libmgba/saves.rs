@@ -172,7 +172,9 @@ fn saves_of_odd_sizes_do_no_harm() {
             unlock(&mut core);
             run(&mut core, 20);
         }
-        assert!(matches!(core.load_save(&vec![7; MAX_SAVE_SIZE + 1]), Err(Error::SaveSize { .. })));
+        let error = core.load_save(&vec![7; MAX_SAVE_SIZE + 1]).unwrap_err();
+        assert!(matches!(error, Error::SaveSize { .. }), "{error}");
+        assert!(error.to_string().contains("at most"), "{error}");
     }
 }
 

@@ -10,6 +10,12 @@ mod table;
 pub use kinds::{ArgInfo, ArgKind, Effect, OpInfo, ResultKind};
 pub use table::{OPS, Op, OpKind};
 
+use crate::error::OpError;
+use crate::timeline;
+
+/// The sensors, and the smallest value of each in thousandths.
+const SENSORS: [(&str, i32); 4] = [("tilt_x", -1000), ("tilt_y", -1000), ("gyro", -1000), ("light", 0)];
+
 /// An upper limit for the size of a savestate with its picture and the game's save, in bytes.
 const LARGEST_STATE: usize = 1024 * 1024;
 /// An upper limit for the size of a list of cheats, in bytes.
@@ -18,6 +24,23 @@ const LARGEST_CHEATS: usize = 2 * 1024 * 1024;
 const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
 impl Op {
+    /// Checks its arguments as far as that is possible without an emulator. The codec checks only their types, and the
+    /// table has one range for each number.
+    ///
+    /// # Errors
+    /// If an argument is not accepted. The error says what is accepted.
+    pub fn check(&self) -> Result<(), OpError> {
+        match self {
+            Op::SetSpeed { thousandths: thousandths @ 1..=9 } => Err(OpError::bad_argument(format!(
+                "thousandths is {thousandths}; use 10 to 1000000, or 0 for unlimited"
+            ))),
+            Op::HoldKeys { keys: 0, .. } => Err(OpError::bad_argument("`keys` names no key")),
+            Op::PlayKeys { steps } | Op::AppendKeys { steps } => timeline::decode(steps).map(drop),
+            Op::SetSensor { sensor, thousandths } => check_sensor(sensor, *thousandths),
+            _ => Ok(()),
+        }
+    }
+
     /// The largest number of bytes that its result can have; 0 if the result is always small.
     pub fn largest_result(&self) -> usize {
         match self {
@@ -30,4 +53,16 @@ impl Op {
             _ => 0,
         }
     }
+}
+
+fn check_sensor(name: &str, thousandths: i32) -> Result<(), OpError> {
+    let Some((_, least)) = SENSORS.iter().find(|(known, _)| *known == name) else {
+        let names = SENSORS.map(|(name, _)| name).join(", ");
+        return Err(OpError::bad_argument(format!("there is no sensor {name:?}; there are {names}")));
+    };
+    if !(*least..=1000).contains(&thousandths) {
+        let message = format!("{name} is {thousandths} thousandths; use {least} to 1000");
+        return Err(OpError::bad_argument(message));
+    }
+    Ok(())
 }

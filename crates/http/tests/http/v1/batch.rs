@@ -164,6 +164,43 @@ fn an_invalid_operation_rejects_the_whole_batch() {
 }
 
 #[test]
+fn arguments_are_checked_before_any_operation_is_performed() {
+    let server = Server::paused();
+    let address = field("score");
+    let first = json!({"op": "write8", "address": address, "value": 7});
+    let refused = |ops: Value, op: u64, says: &str| {
+        let error =
+            problem(&server.request("POST", "/v1/batch", json!({"ops": ops}).to_string().as_bytes()), 400);
+        assert_eq!(error["op"], op, "{error}");
+        let detail = error["detail"].as_str().unwrap();
+        assert!(detail.starts_with(&format!("ops[{op}]")) && detail.contains(says), "{error}");
+        assert_eq!(server.number(&format!("/core/read8?address={address}")), 0, "nothing was written");
+    };
+    for (wrong, says) in [
+        (json!({"op": "set_speed", "thousandths": 9}), "10 to 1000000"),
+        (json!({"op": "hold_keys", "keys": [], "frames": 1}), "names no key"),
+        (json!({"op": "play_keys", "steps": "AAAA"}), "a step has 6"),
+        (json!({"op": "set_sensor", "sensor": "light", "thousandths": -1}), "0 to 1000"),
+        (json!({"op": "set_sensor", "sensor": "lihgt", "thousandths": 1}), "tilt_x"),
+        (json!({"op": "freeze", "address": 0x1000_0000, "value": 1}), ".address is 0x10000000"),
+        (json!({"op": "read_text", "address": 0x1000_0000, "length": 1}), ".address is 0x10000000"),
+        (json!({"op": "evaluate", "values": ["u8[0x10000000]"]}), "expressions[0]: address is 0x10000000"),
+        (
+            json!({"op": "run", "steps": [{"until": "u8[0x10000000] == 1"}]}),
+            "steps[0].until[0]: address is 0x10000000",
+        ),
+    ] {
+        refused(json!([first, wrong]), 1, says);
+    }
+    let advance = |frames: u32| json!({"op": "advance", "frames": frames});
+    refused(json!([first, advance(3600), advance(1)]), 2, "run 3600");
+    assert_eq!(server.number("/core/currentframe"), 0, "no frame has run");
+    // A single operation is refused with the same status.
+    let alone = json!({"ops": [{"op": "set_speed", "thousandths": 9}]}).to_string();
+    assert_eq!(problem(&server.request("POST", "/v1/batch", alone.as_bytes()), 400)["op"], 0);
+}
+
+#[test]
 fn domains_are_checked_before_any_operation_is_performed() {
     let server = Server::paused();
     let refused = |ops: Value| {

@@ -32,7 +32,7 @@ const SQUARE_WAVE: BitFields =
     &[("length", 0, 6), ("duty", 6, 2), ("envelope_step", 8, 3), ("envelope_up", 11, 1), ("volume", 12, 4)];
 /// The parts of a sound channel's frequency register.
 const FREQUENCY: BitFields = &[("frequency", 0, 11), ("timed", 14, 1), ("restart", 15, 1)];
-/// The parts of wave RAM: four samples. The upper half of the lower byte is played first.
+/// The parts of a register of wave RAM: four samples. The upper half of the lower byte is played first.
 const WAVE: BitFields = &[("sample1", 0, 4), ("sample0", 4, 4), ("sample3", 8, 4), ("sample2", 12, 4)];
 /// The parts of the control registers of DMA channels 0 to 2.
 const DMA: BitFields = &[

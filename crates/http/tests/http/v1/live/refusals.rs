@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Events, Rpc, json_of, post, watch};
+use super::script::connected;
 use crate::support::{Server, encoded, wait_for};
 use crate::v1::problems::{problem, problem_says};
 
@@ -33,6 +34,23 @@ fn the_error_for_a_wrong_watch_says_what_is_wrong() {
     let ranges: Vec<String> = (0..17).map(|place| format!("bytes[{place}, 4096]")).collect();
     about(&refused(&watch(&ranges.iter().map(String::as_str).collect::<Vec<_>>())), "watch", "65536 bytes");
     assert_eq!(json_of(&server.get("/v1/watches"), 200), json!({"watches": []}), "a watch was created");
+}
+
+#[test]
+fn a_batch_that_an_attached_mgba_refuses_says_which_operation_is_wrong() {
+    let (_core, server) = connected();
+    json_of(&server.request("PUT", "/v1/memory/scratch", br#"{"value": 0}"#), 200);
+    let write = json!({"op": "write", "address": "scratch", "value": 7});
+    for (wrong, status, says) in [
+        (json!({"op": "advance", "frames": 1}), 400, "`advance` must be the last operation of its batch"),
+        (json!({"op": "rewind", "frame": 4_000_000_000_u32, "line": 99}), 404, "kept"),
+    ] {
+        let ops = json!({"ops": [write, wrong, {"op": "current_frame"}]});
+        let error = problem(&post(&server, "/v1/batch", &ops), status);
+        assert_eq!(error["op"], 1, "{error}");
+        assert!(error["detail"].as_str().unwrap().contains(says), "{error}");
+        assert_eq!(json_of(&server.get("/v1/memory/scratch"), 200)["value"], 0, "nothing was written");
+    }
 }
 
 #[test]

@@ -115,6 +115,43 @@ fn steps_run_one_after_the_other_on_an_attached_mgba() {
     runs_steps(&server);
 }
 
+/// Checks that a run which needs memory that does not exist is refused before its first operation and its first frame.
+fn refuses_missing_memory(server: &Server) {
+    json_of(&server.request("PUT", "/v1/memory/scratch", br#"{"value": 0}"#), 200);
+    let ops = json!([{"op": "write", "address": "scratch", "value": 7}]);
+    let steps = json!([{"frames": 1}]);
+    let freeze = json!([{"op": "freeze", "address": 0x1000_0000, "value": 1}]);
+    for (body, says) in [
+        (
+            json!({"ops": ops, "steps": [{"until": "u8[0x10000000] == 1"}]}),
+            "steps[0].until[0]: address is 0x10000000",
+        ),
+        (
+            json!({"ops": ops, "steps": steps, "stop": "u8[0x10000000] == 1"}),
+            "stop[0]: address is 0x10000000",
+        ),
+        (json!({"ops": ops, "steps": steps, "then": freeze}), "then[0].address is 0x10000000"),
+        (
+            json!({"ops": ops, "steps": steps, "values": {"x": "u8[0x10000000]"}}),
+            "values: expressions[0]: address is 0x10000000",
+        ),
+    ] {
+        problem_says(&post(server, "/v1/run", &body), 400, says);
+        assert_eq!(json_of(&server.get("/v1/memory/scratch"), 200)["value"], 0, "{body}");
+    }
+}
+
+#[test]
+fn a_run_that_needs_missing_memory_changes_nothing() {
+    refuses_missing_memory(&Server::start());
+}
+
+#[test]
+fn a_run_that_needs_missing_memory_changes_nothing_on_an_attached_mgba() {
+    let (_core, server) = connected();
+    refuses_missing_memory(&server);
+}
+
 /// Checks that a run works while the frames are stopped, and that they are stopped again afterwards.
 fn runs_exact_frames(server: &Server) {
     let mut last = None;
