@@ -6,6 +6,7 @@ import { button } from "./controls.js";
 import { el, fill } from "./dom.js";
 
 /** @import { App } from "./app.js" */
+/** @import { Action } from "./curl.js" */
 
 /**
  * An entry of `/v1/freeze`.
@@ -44,8 +45,18 @@ export class FrozenList {
    * @param {string} type
    */
   async freeze(address, value, type) {
-    await attempt(() => this.#app.api.act(actions.freeze(address, value, type)));
-    await this.refresh();
+    await this.#act(actions.freeze(address, value, type));
+  }
+
+  /**
+   * Freezes or unfreezes a value, and updates the list.
+   * @param {Action} action
+   */
+  async #act(action) {
+    await attempt(async () => {
+      await this.#app.api.act(action);
+      await this.refresh();
+    });
   }
 
   /** Updates the list, unless it was updated a short time ago. */
@@ -76,10 +87,9 @@ export class FrozenList {
       {},
       el("code", {}, address),
       el("span", {}, type === undefined ? `bytes ${data}` : `${type} = ${value}`),
-      button({ icon: "close", label: `Unfreeze ${address}`, compact: true, kind: "quiet" }, async () => {
-        await attempt(() => this.#app.api.act(actions.unfreeze(address)));
-        await this.refresh();
-      }),
+      button({ icon: "close", label: `Unfreeze ${address}`, compact: true, kind: "quiet" }, () =>
+        this.#act(actions.unfreeze(address)),
+      ),
     );
   }
 }

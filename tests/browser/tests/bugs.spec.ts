@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Console, goTo } from "../support/console.ts";
 import { gameBoyRom } from "../support/gameboy.ts";
 import { demoCopies, repository } from "../support/server.ts";
-import { expect, test } from "../support/test.ts";
+import { expect, test, troublesOf } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
 
@@ -294,6 +294,31 @@ test("a key that is held in copy mode is not sent when the connection is back", 
   await expect.poll(() => sent.some((message) => message.includes("clear_keys"))).toBe(true);
   expect(sent.filter((message) => message.includes("add_keys"))).toEqual([]);
   await page.keyboard.up("x");
+});
+
+test("a list of frozen values that cannot be read gives a message", async ({ page, server }) => {
+  const troubles = troublesOf(page);
+  let lost = false;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
+      if (!lost || method !== "frozenMemory") {
+        onward.send(message);
+        return;
+      }
+      const error = { code: -32000, message: "Server error", data: { detail: "the list is lost" } };
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    });
+  });
+  const opened = await Console.open(page, server);
+  const panel = await opened.tab("Memory");
+  await goTo(panel, "02000100");
+  await panel.getByLabel("New value").fill("5");
+  lost = true;
+  await panel.getByRole("button", { name: "Freeze", exact: true }).click();
+  await expect(page.locator(".toast.bad").first()).toContainText("The list is lost");
+  expect(troubles).toEqual([]);
 });
 
 test("the page says that an answer was cut off", async ({ console: opened, page }) => {
