@@ -1,5 +1,6 @@
-/* Shows the lamps, numbers and bricks on the background. Their values come from the public memory. */
+/* Shows the lamps, numbers, lives and bricks on the background. Their values come from the public memory. */
 #pragma once
 
-/* Brings the screen up to date. Writes only what has changed since the last call. */
+/* Updates the screen. Writes only what has changed, and at most 5 bricks in a call, so that no frame takes too long.
+ * So the bricks of a new level appear over several calls. */
 void view_update(void);

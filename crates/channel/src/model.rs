@@ -136,7 +136,7 @@ fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
         for (number, length) in lengths.iter().enumerate() {
             let message = receiver.receive(None).unwrap();
             assert_eq!(message.len(), *length);
-            assert!(message.iter().all(|byte| *byte == number as u8 + 1), "message {number} is torn");
+            assert!(message.iter().all(|byte| *byte == number as u8 + 1), "message {} is torn", number + 1);
         }
         writer.join().unwrap();
     });

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Drives the mGBA emulator from any program: over HTTP, frame by frame and fast.
+/// Lets any program control the mGBA emulator: over HTTP, frame by frame, and fast.
 ///
 /// Without a subcommand, it serves an open mGBA that has the script loaded, or else a built-in game.
 #[derive(Debug, Parser)]

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// The time limit for a response. It is longer than the program's default deadlines, so that a test gets the program's
 /// own error.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The limit on the size of a body, in bytes. Savestates and pictures are smaller.
+/// The limit on the size of a response's body, in bytes; a larger one is an error. Savestates and pictures are smaller.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// A client for one server. It keeps connections open between requests.
@@ -48,8 +48,11 @@ impl Http {
     /// Like [`Http::new`], with another time limit for a response.
     #[must_use]
     pub fn with_limit(base: impl Into<String>, limit: Duration) -> Self {
-        let config =
-            ureq::Agent::config_builder().timeout_global(Some(limit)).http_status_as_error(false).build();
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(limit))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .build();
         Self { agent: config.into(), base: base.into() }
     }
 

@@ -1,6 +1,6 @@
 /* Cheats. libmgba reads the codes, and applies those for RAM at the end of each frame. Codes that change the ROM are
- * applied here: libmgba 0.10 looks for the bank of a Game Genie code when it applies the code for the first time. But in
- * the next frame, it applies the code to the bank that is mapped at that moment. */
+ * applied here, because libmgba 0.10 applies Game Genie codes to wrong banks: in the first frame, it looks for the bank
+ * that has the expected byte, but in each later frame, it uses the bank that is mapped at that moment. */
 #include "internal.h"
 
 #include <mgba-util/string.h>
@@ -114,7 +114,8 @@ static bool add_patch(struct fw_cheat* cheat, struct rom_patch patch) {
 }
 
 /* Adds the patches of a Game Genie code for a Game Boy: one in each bank that can be mapped at the code's address and
- * has the byte that the code expects there. */
+ * has the byte that the code expects there, if it expects one. From 0x4000 on, these are the banks from 1 on: an MBC5
+ * can also map bank 0 there, but code in bank 0 runs at its own address. */
 static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const struct mCheatPatch* from,
                          struct fw_cheat_problem* problem) {
 	const uint32_t bank_size = 0x4000;
@@ -275,7 +276,8 @@ int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struc
 	list->all = all;
 	struct fw_cheat cheat = { device->createSet(device, codes->name), NULL, 0, false };
 	cheat.set->enabled = false;
-	/* A master code and the keys of encrypted codes also apply to the cheats after them, as in mGBA's window. */
+	/* A master code and the keys of CodeBreaker codes also apply to the cheats after them, as in mGBA's window. The
+	 * encryption of GameShark and Action Replay codes does so only in a cheat file; otherwise it is detected again. */
 	if (list->count) {
 		cheat.set->copyProperties(cheat.set, list->all[list->count - 1].set);
 	}

@@ -34,6 +34,7 @@ pub(crate) async fn run(mut state: LinkState) {
             break;
         }
     }
+    state.close_inbox();
     state.session.fail_all(&LinkError::Stopped);
 }
 

@@ -17,7 +17,7 @@ pub(crate) const ALL: [Prompt; 3] = [
     Prompt {
         name: "find_address",
         description: "Find where the game keeps a value",
-        argument: ("value", "Such as: the number of lives, 3 now"),
+        argument: ("value", "What to find, for example: the number of lives, which is now 3"),
         text: "Find the memory address of: {value}. First look for a name with symbols. If there is no name, save a snapshot. Begin a \
             search of the smallest type that fits, narrow it with equal and the present number, change the number by playing with \
             act, and narrow again with equal, increased or decreased, until few candidates are left. If none is left, begin again \
@@ -35,7 +35,7 @@ pub(crate) const ALL: [Prompt; 3] = [
     Prompt {
         name: "play_until",
         description: "Play until a goal is reached",
-        argument: ("goal", "Such as: level 2 begins"),
+        argument: ("goal", "When to stop, for example: level 2 begins"),
         text: "Play until: {goal}. Begin with resume, to see earlier notes. Find a condition on memory for the goal, by symbols or search. \
             Use act with until, stop and values, and a picture only if memory does not show what you need. Save a snapshot before \
             risky parts, and load it after a failure. Write a note about each thing that you learn. At the end, save a snapshot and \
@@ -47,11 +47,13 @@ impl Prompt {
     /// The prompt's text, with the argument from a request in it.
     ///
     /// # Errors
-    /// If the argument is missing.
+    /// If the argument is missing or not a string.
     pub(crate) fn text(&self, arguments: Option<&Object>) -> Result<String, String> {
         let (name, meaning) = self.argument;
         let value = arguments.and_then(|arguments| arguments.get(name)?.as_str());
-        let value = value.ok_or_else(|| format!("the argument {name} is missing. {meaning}"))?;
+        let value = value.ok_or_else(|| {
+            format!("the argument {name} is missing or not a string. Its meaning: {meaning}")
+        })?;
         Ok(self.text.replace(&format!("{{{name}}}"), value))
     }
 }

@@ -33,7 +33,7 @@ impl Snapshots {
         &self.0
     }
 
-    /// The snapshots, sorted by name. Files that are not snapshots are left out.
+    /// The snapshots, sorted by name. Files that are not snapshots or cannot be read are left out.
     ///
     /// # Errors
     ///

@@ -21,9 +21,13 @@ const MAX_BYTES: u64 = 16 << 20;
 pub(crate) struct Saved {
     /// The scenario's name.
     pub(crate) scenario: String,
+    /// The number of frames since the start of the episode.
     pub(crate) frames: u32,
+    /// The sum of the episode's rewards.
     pub(crate) earned: f64,
+    /// The keys of the previous frame.
     pub(crate) keys: u16,
+    /// Whether the episode has ended.
     pub(crate) over: bool,
     pub(crate) random: ChaCha8Rng,
     /// What each formula remembers of earlier frames.

@@ -45,7 +45,7 @@ def checked_seed(seed: object) -> int | None:
 
 
 def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:
-    """Converts actions with one 0 or 1 per button to bit masks. `batch` is the number of actions, if there are many."""
+    """Converts actions with one 0 or 1 per button to bit masks. `batch` is their number; none for one action."""
     values = np.asarray(actions)
     expected = (*batch, len(bits))
     if values.shape != expected:

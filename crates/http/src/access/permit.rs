@@ -107,8 +107,8 @@ impl Files {
     pub(crate) fn resolve(&self, path: &str) -> Result<String, OpError> {
         let refused = || {
             OpError::bad_argument(format!(
-                "the path {path:?} is not inside the folder for files; name a file by its path from there, without .., \
-                 such as game.gba or states/1.ss"
+                "the path {path:?} is not inside the folder for files, or its own folder does not exist there; name a \
+                 file by its path from the folder for files, without .., such as game.gba or states/1.ss"
             ))
         };
         let asked = Path::new(path);

@@ -59,7 +59,7 @@ fn joined(items: Vec<Value>) -> String {
 fn invalid_mask(mask: i64) -> Failure {
     Failure::new(
         StatusCode::BAD_GATEWAY,
-        format!("the emulator reports the mask of held keys {mask:#x}, but there are only ten keys"),
+        format!("the emulator reports {mask:#x} as the mask of held keys, but there are only ten keys"),
     )
 }
 

@@ -15,7 +15,7 @@ use crate::transport::activity::StreamControl;
 
 /// How long the other end may take to answer a ping.
 const SILENCE: Duration = Duration::from_secs(120);
-/// After this time without a message, a ping finds out whether the other end is still there.
+/// If nothing was sent for this time, a ping finds out whether the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// The largest message that the other end may send, in bytes.
 const MAX_HEARD: usize = 1024;

@@ -1,4 +1,4 @@
-//! The only module with `unsafe`: the declarations of the shim, and safe functions that call it.
+//! The only module of this crate with `unsafe`: the declarations of the shim, and safe functions that call it.
 //!
 //! `handle` owns a core of the shim. `calls` has the methods of `Core` that each make a single call to the shim.
 

@@ -63,7 +63,7 @@ mod tests {
         let busy = |used, delayed, idle| {
             usage(used, delayed).busy(usage(0, 0), Duration::from_millis(idle), Duration::from_secs(1))
         };
-        assert_eq!(busy(300, 700, 0), 1.0, "it had a third of a processor and used all of it");
+        assert_eq!(busy(300, 700, 0), 1.0, "it had three tenths of a processor and used all of them");
         assert_eq!(busy(500, 0, 250), 0.25);
         assert_eq!(busy(0, 1000, 0), 1.0, "it never ran");
     }

@@ -67,10 +67,10 @@ impl Test {
         })
     }
 
-    /// The least and the greatest number that this test accepts for values of the type `number`. For `IncreasedBy` and
-    /// `DecreasedBy`, these are the possible differences between two values.
-    pub fn values(self, number: Type) -> (i64, i64) {
-        let (least, greatest) = number.range();
+    /// The least and the greatest number that can be given to this test if the values have the type `kind`. For
+    /// `IncreasedBy` and `DecreasedBy`, these are the possible differences between two values.
+    pub fn values(self, kind: Type) -> (i64, i64) {
+        let (least, greatest) = kind.range();
         match self {
             Test::IncreasedBy(_) | Test::DecreasedBy(_) => (0, greatest - least),
             _ => (least, greatest),

@@ -154,7 +154,7 @@ impl Codec {
     /// Takes received bytes.
     ///
     /// # Errors
-    /// If they answer the greeting with anything but a welcome.
+    /// If they answer the greeting with anything but a welcome of this protocol version.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
             Codec::Binary(binary) => binary.receive(bytes),

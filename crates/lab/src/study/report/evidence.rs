@@ -67,7 +67,7 @@ impl Evidence {
         Ok(Evidence { about, link, archive: archive.clone(), steps, rows, passes, machines })
     }
 
-    /// How many steps have no result yet, and how many steps there are, counted in every pass.
+    /// How many steps have no result yet, and how many steps there are. A step counts once for each pass that has it.
     pub fn missing(&self) -> (usize, usize) {
         let steps: Vec<_> =
             (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number)).collect();
@@ -99,7 +99,7 @@ impl Evidence {
         Measured { row: self.row(&name), passes: self.passes(&name), name }
     }
 
-    /// All rows that are measured, in order.
+    /// All rows that have been measured, in order.
     pub fn runs(&self) -> impl Iterator<Item = (&Step, &Run, &Row)> {
         self.steps.iter().filter_map(|step| match &step.kind {
             Kind::Run(run) => Some((step, run, self.rows.get(&step.name)?)),
@@ -141,8 +141,9 @@ impl Evidence {
 
     /// The system's counters during a trial.
     ///
-    /// The number of packets is the sum over all passes. The numbers of connections in TIME_WAIT are those of the pass
-    /// that began with the most. The garbage is that of the first pass, the only one that counts it.
+    /// The number of packets is the sum over all passes, or `None` if a pass has no number. The numbers of connections
+    /// in TIME_WAIT are those of the pass that began with the most. The garbage is that of the first pass, the only one
+    /// that counts it.
     pub fn system(&self, name: &str) -> Option<SystemCounters> {
         let names = (1..=self.about.passes).map(|number| system_name(&plan::pass_name(name, number)));
         let passes: Vec<SystemCounters> = names.filter_map(|name| self.archive.result(&name)).collect();
@@ -168,7 +169,7 @@ impl Evidence {
     }
 }
 
-/// A row of the plan, which may not have been measured.
+/// A row of the plan, whether it has been measured or not.
 #[derive(Debug)]
 pub struct Measured<'a> {
     /// The name of its step.

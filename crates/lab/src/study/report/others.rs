@@ -101,7 +101,7 @@ fn stampede(result: &Stampede) -> Vec<String> {
     ]
 }
 
-/// How many clients of a stampede got their answer after a second or later.
+/// How many clients of a stampede waited a second or longer for their answer.
 pub fn late(result: &Stampede) -> usize {
     result.answered.iter().filter(|time| **time >= 1000.0).count()
 }
@@ -160,7 +160,7 @@ pub fn endings(evidence: &Evidence) -> String {
          for which this client waited. *Through it again* is the time from the signal to the first correct answer through \
          the program itself, which was started again after the answer to the new client. *Closed in order* is what version \
          3 did: each client closes its connection after the reply. *Left* is the number of connections that the script \
-         still held a second later.\n\n"
+         still held a second after all of this.\n\n"
         .to_owned();
     let mut table = Table::new(&[
         "<signal",
@@ -202,8 +202,8 @@ pub fn endings(evidence: &Evidence) -> String {
         if !quiet.is_empty() {
             let _ = writeln!(
                 out,
-                "\n{}: the script wrote a warning or an error in {} of {} endings, including the network failure in \
-                 the next table.",
+                "\n{}: the script wrote a warning or an error in {} of {} endings. This counts the network failure \
+                 in the next table, too.",
                 capital(name(script)),
                 quiet.iter().filter(|quiet| !**quiet).count(),
                 quiet.len()
