@@ -10,7 +10,7 @@ use crate::tools::ToolError;
 
 /// How to change a picture, and whether to send it if the client has it already.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object with scale, crop, grey, always and unless")]
 pub(crate) struct PictureOptions {
     /// The factor by which to scale the picture.
     pub(crate) scale: Option<f64>,

@@ -323,7 +323,8 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let session = self.session(&context)?;
         let Some(tool) = tools::ALL.iter().find(|tool| tool.name == request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
+            let why = format!("there is no tool {:?}; tools/list has all of them", request.name);
+            return Err(ErrorData::invalid_params(why, None));
         };
         if !tool.is_offered(&session) {
             let why = format!(

@@ -140,16 +140,53 @@ impl Session {
     /// Performs operations in one batch: no frame runs between them, except in operations such as `run`. Returns the
     /// frame counter, and the value of each operation.
     pub(crate) async fn batch(&self, ops: Vec<Json>) -> Result<(u32, Vec<Json>), ToolError> {
-        let mut reply = self.call("batch", json!({"ops": ops})).await?;
+        let mut reply = self.call("batch", json!({"ops": ops})).await.map_err(without_operation)?;
         let frame = reply["frame"].as_u64().and_then(|frame| u32::try_from(frame).ok()).unwrap_or_default();
         let results: Vec<Json> = reply["results"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let values: Result<Vec<Json>, ToolError> = results.into_iter().map(play::value_of).collect();
+        let value = |result: Json| play::value_of(result).map_err(without_operation);
+        let values: Result<Vec<Json>, ToolError> = results.into_iter().map(value).collect();
         Ok((frame, values?))
     }
 }
 
 /// Reads the arguments of a tool.
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
-    serde_json::from_value(Json::Object(arguments))
-        .map_err(|error| ToolError(format!("the arguments cannot be used: {error}; see the tool's schema")))
+    serde_path_to_error::deserialize(Json::Object(arguments)).map_err(|error| {
+        let place = error.path().to_string();
+        let problem = error.into_inner().to_string();
+        let missing = problem.strip_prefix("missing field `").and_then(|name| name.strip_suffix('`'));
+        if let Some(name) = missing {
+            return ToolError(format!("{name} is missing; see the tool's schema"));
+        }
+        // An error about all arguments has no place.
+        let place = if place == "." { "the arguments".to_owned() } else { place };
+        let problem = in_words(&problem.replacen("unknown variant", "unknown value", 1));
+        ToolError(format!("{place}: {problem}; see the tool's schema"))
+    })
+}
+
+/// Replaces the names of Rust's types in an error of serde with words that clients know.
+fn in_words(problem: &str) -> String {
+    let Some((what, expected)) = problem.rsplit_once(", expected ") else { return problem.to_owned() };
+    let accepted = match expected {
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number, 0 or more",
+        "i64" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "string or map" => "a text",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "an array of length 4" => "a list of 4 whole numbers",
+        _ => return problem.to_owned(),
+    };
+    format!("{what}; use {accepted}")
+}
+
+/// The error without the place of the operation in the batch, such as `ops[0]`: the client did not write the batch.
+fn without_operation(ToolError(text): ToolError) -> ToolError {
+    match text.strip_prefix("ops[").and_then(|rest| rest.split_once(']')) {
+        Some((_, rest)) => ToolError(rest.trim_start_matches(['.', ':', ' ']).to_owned()),
+        None => ToolError(text),
+    }
 }

@@ -71,7 +71,7 @@ struct ActArguments {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with hold, until and frames")]
 struct StepArguments {
     #[serde(default)]
     hold: String,
@@ -283,6 +283,8 @@ pub(super) async fn wait(session: Arc<Session>, given: Object) -> Result<Reply, 
     let step = StepArguments { hold: String::new(), until: Some(until), frames };
     let steps = vec![step.into_step()];
     let run = Run { steps, stop: &[], values: &[], watched: &[], picture: false, key: None };
-    let RunResult { frame, frames, ended, .. } = run.perform(&session).await?;
+    // The client wrote no steps, so an error must not name one.
+    let own = |ToolError(text): ToolError| ToolError(text.trim_start_matches("steps[0].").to_owned());
+    let RunResult { frame, frames, ended, .. } = run.perform(&session).await.map_err(own)?;
     Ok(json!({"held": matches!(ended, Ended::Until(_)), "frame": frame, "frames": frames}).into())
 }

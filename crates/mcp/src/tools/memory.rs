@@ -78,13 +78,21 @@ pub(super) async fn read(session: Arc<Session>, given: Object) -> Result<Reply, 
     let mut op = json!({"op": "read_many", "addresses": addresses(&address, kind.as_deref(), count)});
     set(&mut op, "type", kind);
     set(&mut op, "domain", domain);
-    let (frame, mut values) = session.batch(vec![op]).await?;
+    let (frame, mut values) = session.batch(vec![op]).await.map_err(of_address)?;
     let mut values = values.pop().unwrap_or_default();
     if count == 1 {
         values = values[0].take();
         return Ok(json!({"frame": frame, "value": values}).into());
     }
     Ok(json!({"frame": frame, "values": values}).into())
+}
+
+/// The error about an address of `read_many` as an error about the tool's argument `address`.
+fn of_address(ToolError(text): ToolError) -> ToolError {
+    match text.strip_prefix("addresses[").and_then(|rest| rest.split_once(']')) {
+        Some((_, rest)) => ToolError(format!("address{rest}")),
+        None => ToolError(text),
+    }
 }
 
 /// The addresses of `count` numbers in a row.
@@ -168,6 +176,14 @@ pub(super) async fn write(session: Arc<Session>, given: Object) -> Result<Reply,
     match (value, bytes) {
         (Some(value), None) => params["value"] = value.into(),
         (None, Some(bytes)) => {
+            if unhex(&bytes).is_none() {
+                let message = format!("bytes is {bytes:?}; use two hex digits for each byte, such as 01ff7f");
+                return Err(ToolError(message));
+            }
+            if kind.is_some() {
+                let message = "type is given with bytes; leave it out, or give value instead of bytes";
+                return Err(ToolError(message.to_owned()));
+            }
             params["data"] = bytes.into();
             params["encoding"] = "hex".into();
         }

@@ -376,6 +376,38 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn errors_about_arguments_name_the_argument_and_what_is_accepted() {
+        let session = session_with(|method, _| {
+            let problem =
+                json!({"error": {"status": 400, "detail": "ops[0].addresses[0]: no symbol is called \"x\""}});
+            (method == "batch").then(|| json!({"frame": 1, "results": [problem]}))
+        });
+        for (name, given, says) in [
+            ("read", json!({}), "address is missing; see"),
+            (
+                "read",
+                json!({"address": "score", "count": "5"}),
+                "count: invalid type: string \"5\"; use a whole number",
+            ),
+            ("read", json!({"address": "x"}), "address: no symbol is called \"x\""),
+            (
+                "act",
+                json!({"steps": ["A"]}),
+                "steps[0]: invalid type: string \"A\", expected an object with hold",
+            ),
+            ("act", json!({"picture": {"crop": [1, 2]}}), "picture.crop: invalid length 2; use a list of 4"),
+            ("observe", json!({"values": "score"}), "values: invalid type: string \"score\"; use a list"),
+            ("search", json!({"action": "begni"}), "action: unknown value `begni`"),
+            ("write", json!({"address": "score", "bytes": "zz"}), "bytes is \"zz\"; use two hex digits"),
+        ] {
+            let tool = ALL.iter().find(|tool| tool.name == name).unwrap();
+            let Json::Object(given) = given else { unreachable!() };
+            let ToolError(error) = (tool.run)(session.clone(), given).await.err().unwrap();
+            assert!(error.starts_with(says), "{name}: {error}");
+        }
+    }
+
     #[test]
     fn a_query_chooses_tools() {
         let mut options = Options::default();
