@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use framewire_protocol::batch::check_ops;
-use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Value};
+use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Status, Value};
 use serde_json::Value as Json;
 
 use super::convenience::{self, Form};
@@ -251,15 +251,7 @@ impl Plan {
         let frame = outcome.frame;
         let result = |(index, result): (usize, Result<Json, OpError>)| match result {
             Ok(value) => OpResult::Value(value),
-            Err(error) => {
-                let problem = match self.forms[index] {
-                    Form::Played(_) => unplayed(error),
-                    // The run failed because another timeline already plays some of its keys.
-                    Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
-                    _ => error.into(),
-                };
-                OpResult::Error(self.of_op(index, problem))
-            }
+            Err(error) => OpResult::Error(self.of_op(index, self.refused(index, error))),
         };
         let results: Vec<OpResult> = self.results(outcome).into_iter().enumerate().map(result).collect();
         let failed = results.iter().position(|result| matches!(result, OpResult::Error(_)));
@@ -268,7 +260,23 @@ impl Plan {
 
     /// The result of the only operation.
     pub(crate) fn done_alone(&self, outcome: Outcome) -> Result<Json, Problem> {
-        Ok(self.results(outcome).pop().transpose()?.unwrap_or_default())
+        let result = self.results(outcome).pop().transpose();
+        Ok(result.map_err(|error| self.refused(0, error))?.unwrap_or_default())
+    }
+
+    /// The problem with the caller's operation of this index, without its place.
+    fn refused(&self, index: usize, error: OpError) -> Problem {
+        let first = self.forms[..index].iter().map(Form::count).sum::<usize>();
+        match self.forms[index] {
+            Form::Played(_) => unplayed(error),
+            // The run failed because another timeline already plays some of its keys.
+            Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
+            // The emulator works, but it does not accept the file or the state.
+            _ if error.status == Status::Failed && self.ops.get(first).is_some_and(is_load) => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message)
+            }
+            _ => error.into(),
+        }
     }
 
     /// The results up to the first error.
@@ -290,6 +298,20 @@ impl Plan {
         }
         results
     }
+}
+
+/// Whether an operation loads a file or a state that the caller names or sends.
+fn is_load(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::LoadState { .. }
+            | Op::LoadStateFile { .. }
+            | Op::LoadStateSlot { .. }
+            | Op::LoadFile { .. }
+            | Op::LoadRom { .. }
+            | Op::LoadSaveFile { .. }
+            | Op::LoadCheats { .. }
+    )
 }
 
 /// Performs a caller's operations. `reply` makes the reply from their outcome.

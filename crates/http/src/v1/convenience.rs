@@ -275,7 +275,14 @@ fn freeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
 }
 
 fn unfreeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
-    let name = fields.take("address").as_ref().map_or(freeze::ALL.to_owned(), name_of);
+    let name = match fields.take("address") {
+        None => freeze::ALL.to_owned(),
+        Some(address @ (Json::String(_) | Json::Number(_))) => name_of(&address),
+        Some(other) => {
+            let accepts = "the address as `freeze` got it; without it, all values are unfrozen";
+            return Err(Problem::parameter("address", &format!("is {}", shown(&other)), accepts));
+        }
+    };
     fields.end()?;
     ops.push(Op::Unfreeze { name });
     Ok(Form::Plain)

@@ -11,8 +11,8 @@ use super::convenience::{NumberForm, check_plain, number, read_at, read_op, writ
 use super::schemas::Number;
 use super::states::next_result;
 use crate::headers::FRAME;
-use crate::reading;
 use crate::reading::fields::{self, Address, Encoding, Target, integer, shown};
+use crate::reading::{self, Whole};
 use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
 
@@ -47,8 +47,8 @@ struct ReadQuery {
     #[param(inline)]
     kind: Option<Type>,
     /// How many bytes to read. Without this parameter, a number is read.
-    #[param(minimum = 0, maximum = 16777216)]
-    length: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 0, maximum = 16777216)]
+    length: Option<Whole<0, MAX_RANGE>>,
     /// The memory domain, such as wram. Default: the bus.
     domain: Option<String>,
     /// How bytes are written in JSON.
@@ -100,7 +100,7 @@ async fn read(
     let symbols = selected.symbols().await;
     let target = target(&text, wanted.domain.as_deref(), &symbols)?;
     let address = &target.address;
-    let Some(length) = wanted.length else {
+    let Some(length) = wanted.length.map(Whole::get) else {
         if wanted.format != BytesFormat::Json {
             return Err(Problem::parameter(
                 "format",
@@ -125,9 +125,6 @@ async fn read(
             "is given with length",
             "either type, for a number, or length, for bytes",
         ));
-    }
-    if length > MAX_RANGE {
-        return Err(Problem::parameter("length", &format!("is {length}"), format!("0 to {MAX_RANGE} bytes")));
     }
     let op = match (address, wanted.domain) {
         (Address::Known(address), None) => Op::ReadRange { address: *address, length },

@@ -160,6 +160,10 @@ impl Timeline {
     }
 
     fn of_presses(presses: &[Press]) -> Result<Timeline, Problem> {
+        if presses.is_empty() {
+            let accepts = "at least one press, such as {\"at\": 0, \"keys\": [\"A\"], \"frames\": 2}";
+            return Err(Problem::parameter("presses", "is empty", accepts));
+        }
         // For each frame in which presses begin or end: the change in the number of presses that hold each key.
         let mut ends: BTreeMap<u32, [i32; Key::ALL.len()]> = BTreeMap::new();
         for (index, Press { at, keys, frames }) in presses.iter().enumerate() {
@@ -295,7 +299,7 @@ mod tests {
             (r#"{"sequence": "A+:2"}"#, "\"A+:2\""),
             (r#"{"sequence": "a:2"}"#, "\"a:2\""),
             (r#"{"sequence": "A:4294967295 B"}"#, "\"B\""),
-            (r#"{"presses": []}"#, "presses"),
+            (r#"{"presses": []}"#, "presses is empty; accepted is at least one"),
             (r#"{"presses": [{"at": 0, "keys": ["A"], "frames": 0}]}"#, "presses[0]"),
             (r#"{"presses": [{"at": 4294967295, "keys": ["A"], "frames": 9}]}"#, "presses[0]"),
             (r#"{"presses": [{"at": 0, "keys": []}]}"#, "presses[0]"),

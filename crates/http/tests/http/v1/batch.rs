@@ -128,6 +128,7 @@ fn an_invalid_operation_rejects_the_whole_batch() {
         (json!({"op": "set_keys", "keys": ["a"]}), "keys"),
         (json!({"op": "set_keys", "keys": 1024}), "keys"),
         (json!({"op": "load_file", "path": 7}), "path"),
+        (json!({"op": "unfreeze", "address": ["score"]}), "address"),
         (json!({"op": "read", "address": "scroe"}), "address"),
         (json!({"op": "read", "address": 0, "type": "u64"}), "type"),
         (json!({"op": "read", "address": 0, "domain": 1}), "domain"),
@@ -240,6 +241,23 @@ fn operations_are_listed() {
     let read8 = operations.iter().find(|operation| operation["name"] == "read8").unwrap();
     assert_eq!((&read8["effect"], &read8["result"]), (&"read".into(), &"int".into()));
     assert_eq!(read8["args"][0]["type"], "u32");
+}
+
+#[test]
+fn a_file_or_a_state_that_cannot_be_used_is_a_422_in_a_batch() {
+    let server = Server::paused();
+    let file = server.file("text.gba");
+    std::fs::write(&file, "not a game").unwrap();
+    let folder = server.file("");
+    for op in [
+        json!({"op": "load_rom", "path": file}),
+        json!({"op": "load_cheats", "path": file}),
+        json!({"op": "load_save_file", "path": folder, "temporary": true}),
+        json!({"op": "load_state", "data": "AAAA", "flags": 29}),
+    ] {
+        let done = batch(&server, &json!({"ops": [op]}));
+        assert_eq!(done["results"][0]["error"]["status"], 422, "{done}");
+    }
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn a_body_and_the_items_in_its_lists_must_be_objects() {
 fn the_error_for_a_wrong_value_names_the_parameter_and_what_is_accepted() {
     let server = Server::paused();
     for (target, parameter, accepts) in [
-        ("/v1/memory/score?length=-1", "length", "from 0 to 4294967295"),
+        ("/v1/memory/score?length=-1", "length", "from 0 to 16777216"),
         ("/v1/memory/score?type=u64", "type", "i16"),
         ("/v1/memory/score?length=1&encoding=x", "encoding", "hex"),
         ("/v1/snapshots?limit=-1", "limit", "a whole number"),

@@ -214,6 +214,7 @@ fn a_method_repeated_with_its_idempotency_key_is_performed_once() {
     let data = rpc.error("write8", json!({"address": "nowhere", "value": 1, "idempotency_key": "k"}), -32602);
     assert_eq!(data["parameter"], "address", "{data}");
     rpc.result("tap", json!({"keys": ["B"], "frames": 5}));
+    rpc.error("tap", json!({"keys": ["B"]}), -32005);
     let tap = json!({"keys": ["B"], "idempotency_key": "tap"});
     let data = rpc.error("tap", tap.clone(), -32005);
     assert!(data["op"].is_null() && !data["detail"].as_str().unwrap().contains("ops[0]"), "{data}");
