@@ -64,7 +64,13 @@ local function nothing()
 end
 
 local function main()
-  if options.core then assert(worker.pin(options.core)) end
+  if options.core then
+    local ok, message = worker.pin(options.core)
+    if not ok then
+      fail(("--core %d cannot be used (%s); this machine has %d processor cores, counted from 0")
+        :format(options.core, message, worker.cores()))
+    end
+  end
   local game, process = find_emulator()
   local title = assert(game:call("game_title"))
   if title ~= "FRAMEWIRE" then

@@ -28,7 +28,7 @@ local function fail(message)
 end
 
 local script_host, script_port = options.attach:match("^%[?([^%]]+)%]?:(%d+)$")
-if not script_host or tonumber(script_port) > 65535 then
+if not script_host or tonumber(script_port) < 1 or tonumber(script_port) > 65535 then
   fail("--attach needs HOST:PORT, such as 127.0.0.1:8888, not '" .. options.attach .. "'")
 end
 

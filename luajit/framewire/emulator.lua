@@ -125,6 +125,10 @@ end
 ---@return integer|nil frame the core's frame counter
 ---@return string? message
 function Emulator:step(keys, frames)
+  if type(keys or 0) ~= "number" or type(frames or 1) ~= "number" then
+    return nil, ("step needs a mask of keys (emulator.keys has its bits) and a number of frames, not %s and %s")
+      :format(tostring(keys), tostring(frames))
+  end
   local place, message = self.sender:reserve(8, self.patience)
   if place == nil then return nil, message end
   place[0], place[1] = STEP, 0
@@ -169,6 +173,12 @@ end
 ---@return ffi.cdata*|nil bytes uint8_t *, aligned to four bytes
 ---@return string? message
 function Emulator:watch(address, length)
+  for _, number in ipairs { address or false, length or false } do
+    if type(number) ~= "number" or number % 1 ~= 0 or number < 0 or number > 4294967295 then
+      return nil, ("a watch needs an address and a length as whole numbers, not %s and %s")
+        :format(tostring(address), tostring(length))
+    end
+  end
   local used = 0
   for _, watch in ipairs(self.watches) do used = used + math.ceil(watch.length / 4) * 4 end
   if length < 1 or used + length > 65536 or #self.watches == 1024 then
