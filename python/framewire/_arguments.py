@@ -37,18 +37,21 @@ def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
 
 def codes_text(codes: str | Sequence[str]) -> str:
     """The codes as one text, with one code per line."""
-    return codes if isinstance(codes, str) else "\n".join(codes)
+    try:
+        return codes if isinstance(codes, str) else "\n".join(codes)
+    except TypeError:
+        raise InvalidRequest(f"codes is {codes!r}; use a text, or a list of texts", parameter="codes") from None
 
 
 def check_counts(**counts: int | None) -> None:
     """Checks that each of these arguments is at least 1, or None."""
     for name, value in counts.items():
-        if value is not None and value < 1:
+        if value is not None and whole(value, name, "a whole number of at least 1") < 1:
             raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
 
 
 def cheat_number(id: int) -> int:
     """Checks the number of a cheat, and returns it. There is no cheat 0."""
-    if whole(id, "id") < 1:
+    if not 1 <= whole(id, "id") <= 0xFFFF_FFFF:
         raise InvalidRequest(f"id is {id}; use the number of a cheat, from 1 on, or None for all", parameter="id")
     return whole(id, "id")

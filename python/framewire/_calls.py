@@ -6,7 +6,7 @@ A `Call` is a call of a JSON-RPC method (docs/json-rpc.md). An `Operation` can b
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -36,6 +36,7 @@ from framewire.model import (
     Value,
     Waited,
     as_bytes,
+    file_bytes,
     key_names,
     sequence_text,
 )
@@ -119,7 +120,7 @@ def read(address: Address, type: NumberType | None, domain: str | None) -> Opera
 
 def read_many(addresses: Sequence[Address], type: NumberType | None, domain: str | None) -> Operation[list[int]]:
     """Reads several numbers."""
-    if isinstance(addresses, str):
+    if isinstance(addresses, str) or not isinstance(addresses, Iterable):
         raise InvalidRequest(f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses")
     places = [place(each)["address"] for each in addresses]
     return Operation("read_many", given(addresses=places, type=type, domain=domain), same, changes=False)
@@ -467,13 +468,14 @@ def batch_save_state(flags: int) -> Operation[bytes]:
 
 def load_state(data: bytes, flags: int | None, force: bool) -> Call[int]:
     """Loads a state."""
-    params = given(body=b64encode(data).decode(), flags=flags, force=force or None)
+    params = given(body=b64encode(file_bytes(data, "state")).decode(), flags=flags, force=force or None)
     return Call("loadState", params, frame_of, changes=True)
 
 
 def batch_load_state(data: bytes, flags: int) -> Operation[bool]:
     """Loads a state in a batch."""
-    return Operation("load_state", {"data": b64encode(data).decode(), "flags": flags}, bool, changes=True)
+    arguments = {"data": b64encode(file_bytes(data, "state")).decode(), "flags": flags}
+    return Operation("load_state", arguments, bool, changes=True)
 
 
 def snapshot_info(result: Json) -> SnapshotInfo:
@@ -561,7 +563,7 @@ def delete_recording(name: str) -> Call[None]:
 
 def upload_recording(name: str, data: bytes, replace: bool) -> Call[None]:
     """Adds a recording."""
-    params = given(name=name, body=b64encode(data).decode(), replace=replace or None)
+    params = given(name=name, body=b64encode(file_bytes(data, "data")).decode(), replace=replace or None)
     return Call("uploadRecording", params, nothing, changes=True)
 
 

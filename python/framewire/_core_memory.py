@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,7 @@ class CoreMemory:
         self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
     ) -> list[int]:
         """Reads several numbers in the same frame."""
-        if isinstance(addresses, str):
+        if isinstance(addresses, str) or not isinstance(addresses, Iterable):
             raise InvalidRequest(
                 f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses"
             )
@@ -56,7 +56,7 @@ class CoreMemory:
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
         """Writes a number. The default type is that of the symbol, or `"u8"` if there is none."""
         place = address if isinstance(address, str) else _hex(address)
-        self._core.write(place, whole(value, "value"), type, domain)
+        self._core.write(place, _number(value), type, domain)
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
         """Writes bytes or an array."""
@@ -116,6 +116,11 @@ class CoreMemory:
 
     def _places(self, area: Mapping[str, Any], patterns: Sequence[bytes]) -> Iterator[Found]:
         """Finds the patterns in an area."""
+        if not isinstance(area, Mapping) or not set(area) <= {"domain", "address", "length"}:
+            raise InvalidRequest(
+                f"areas contains {area!r}; use dictionaries with domain, address and length, such as {{'domain': 'wram'}}",
+                parameter="areas",
+            )
         domain = area.get("domain")
         missing = [name for name in ("address", "length") if domain is None and name not in area]
         if missing:
@@ -123,6 +128,8 @@ class CoreMemory:
                 f"an area has no {missing[0]}; use an address and a length, or a domain", parameter="areas"
             )
         start = self._address(area.get("address", 0))
+        if domain is not None and start >= (size := self._core.size(domain)):
+            raise InvalidRequest(f"an area begins at {start}, but {domain} has only {size} bytes", parameter="areas")
         length = u32(area["length"] if "length" in area else self._core.size(domain or "") - start, "length", 1)
         memory = self._core.read_bytes(start, length, domain)
         found = {start + at: pattern for pattern in reversed(patterns) for at in _positions(memory, pattern)}
@@ -135,7 +142,7 @@ class CoreMemory:
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
         """Freezes a number in memory: writes it now, and again after each frame, until `unfreeze`."""
         name = _frozen_name(address)
-        self._core.freeze(name, name, whole(value, "value"), type)
+        self._core.freeze(name, name, _number(value), type)
 
     def unfreeze(self, address: Address | None = None) -> bool:
         """Unfreezes an address, or all addresses. Returns whether any was frozen."""
@@ -162,6 +169,14 @@ def u32(value: int, name: str, least: int) -> int:
     number = whole(value, name)
     if not least <= number <= 0xFFFF_FFFF:
         raise InvalidRequest(f"{name} is {number}; use a number from {least} to 4294967295", parameter=name)
+    return number
+
+
+def _number(value: int) -> int:
+    """Checks that a number fits in 32 bits, with or without a sign. The type may have a smaller range."""
+    number = whole(value, "value")
+    if not -0x8000_0000 <= number <= 0xFFFF_FFFF:
+        raise InvalidRequest(f"value is {number}; use a number from -2147483648 to 4294967295", parameter="value")
     return number
 
 

@@ -8,6 +8,7 @@ the WebSocket protocol.
 from __future__ import annotations
 
 import json
+import reprlib
 import secrets
 import time
 from abc import ABC, abstractmethod
@@ -56,12 +57,17 @@ _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_na
 def socket_url(url: str, path: str, emulator: str | None) -> str:
     """The address of a WebSocket of the server at `url`."""
     schemes = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in schemes or not parts.hostname or parts.query or parts.username:
-        raise InvalidRequest(
-            f"the URL is {url!r}; use one such as 'http://127.0.0.1:5000', and the arguments `emulator` and `token`",
-            parameter="url",
-        )
+    wrong = InvalidRequest(
+        f"the URL is {url!r}; use one such as 'http://127.0.0.1:5000', and the arguments `emulator` and `token`",
+        parameter="url",
+    )
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port
+    except (TypeError, ValueError):  # not a text, a wrong port, or a bracket of IPv6 that is not closed
+        raise wrong from None
+    if parts.scheme not in schemes or not parts.hostname or parts.query or parts.username or port == 0:
+        raise wrong
     query = "" if emulator is None else f"?emulator={quote(emulator, safe='')}"
     return f"{schemes[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}{path}{query}"
 
@@ -238,7 +244,12 @@ class Session:
         try:
             message = _encode({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params})
         except (TypeError, ValueError) as error:
-            raise InvalidRequest(f"a parameter of {pending.method} is not valid JSON: {error}") from None
+            name = next((name for name, value in params.items() if not _is_json(value)), pending.method)
+            raise InvalidRequest(
+                f"{name} is {reprlib.repr(params.get(name))}, which is not valid JSON ({error}); use numbers, text, lists "
+                "and dictionaries",
+                parameter=name,
+            ) from None
         pending.message = message.encode()
         if len(pending.message) > MOST_BYTES:
             raise TooLarge(
@@ -498,6 +509,15 @@ class _Abandoned(Pending):
 
     def settle(self, result: Json, error: FramewireError | None) -> None:
         pass
+
+
+def _is_json(value: Json) -> bool:
+    """Whether a value can be written as JSON."""
+    try:
+        _encode(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _keys_are_full(error: Mapping[str, Json]) -> bool:

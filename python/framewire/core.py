@@ -128,6 +128,13 @@ class Core(CoreMemory):
         sgb_borders: bool = True,
         save_type: str | None = None,
     ) -> None:
+        if clock is not None and not isinstance(clock, datetime):
+            raise InvalidRequest(
+                f"clock is {clock!r}; use a datetime, such as datetime(2026, 1, 31, 12), or None", parameter="clock"
+            )
+        for name, text in (("gb_model", gb_model), ("gb_palette", gb_palette), ("save_type", save_type)):
+            if text is not None and not isinstance(text, str):
+                raise InvalidRequest(f"{name} is {text!r}; use a text or None", parameter=name)
         self._rom = os.fspath(rom)
         self._files = _paths(symbols)
         self._clock = clock

@@ -65,8 +65,12 @@ def array_bytes(symbol: Symbol, values: Data | list[int]) -> bytes:
 
 def list_bytes(values: Data | list[int]) -> Data:
     """Converts a list, with a number for each byte, to bytes. Other values stay as they are."""
-    if not isinstance(values, list):
+    if isinstance(values, (bytes, bytearray, memoryview, np.ndarray)):
         return values
+    if not isinstance(values, list):
+        raise InvalidRequest(
+            f"the value is {values!r}; use a whole number, bytes, a list of bytes or a NumPy array", parameter="value"
+        )
     try:
         return bytes(values)
     except (TypeError, ValueError):

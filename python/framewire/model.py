@@ -347,7 +347,7 @@ def key_names(keys: Keys) -> list[str]:
     """The names of the keys in `"Up+B"` or `["Up", "B"]`."""
     if isinstance(keys, str):
         return [name.strip() for name in keys.split("+")] if keys not in ("", ".") else []
-    names = list(keys)
+    names = list(keys) if isinstance(keys, Iterable) else [keys]
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequest(
@@ -369,6 +369,14 @@ def sequence_text(presses: Presses) -> str:
             f"presses is {presses!r}; use text such as 'A:2 .:10', or pairs such as [('A', 2), ('', 10)]",
             parameter="presses",
         ) from error
+
+
+def file_bytes(data: object, name: str) -> bytes:
+    """The bytes of a file that is sent to a server. `name` is the argument."""
+    try:
+        return memoryview(data).tobytes()  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidRequest(f"{name} is {data!r}; use the bytes of the file", parameter=name) from None
 
 
 def as_bytes(data: Data) -> bytes:

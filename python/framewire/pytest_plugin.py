@@ -77,7 +77,13 @@ def _compare(screen: Screen, file: Path, update: bool) -> None:
             f"there is no golden picture {file}; look at the game, and write it with pytest --framewire-update",
             pytrace=False,
         )
-    expected = Screen.from_png(file.read_bytes()).array
+    try:
+        expected = Screen.from_png(file.read_bytes()).array
+    except OSError:
+        pytest.fail(
+            f"the golden picture {file} is not a readable PNG file; write it again with pytest --framewire-update",
+            pytrace=False,
+        )
     picture = screen.array
     if expected.shape == picture.shape:
         differs = (expected != picture).any(axis=2)

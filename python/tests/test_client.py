@@ -338,6 +338,11 @@ def test_other_methods_can_be_called(emulator: Client) -> None:
         (lambda e: e.memory.__setitem__(slice(SCRATCH, SCRATCH + 2), np.uint8(5)), InvalidRequest, "assign bytes"),
         (lambda e: e.press("C"), InvalidRequest, "A, B, Select, Start"),
         (lambda e: e.press([1]), InvalidRequest, "use names of keys"),
+        (lambda e: e.press(1), InvalidRequest, "use names of keys"),
+        (lambda e: e.read_many(5), InvalidRequest, "addresses is 5; use a list"),
+        (lambda e: e.memory.__setitem__("score", 1.5), InvalidRequest, "the value is 1.5; use a whole number"),
+        (lambda e: e.load_state("a.ss1"), InvalidRequest, "state is 'a.ss1'; use the bytes of the file"),
+        (lambda e: e.add_cheat(5), InvalidRequest, "codes is 5; use a text"),
         (lambda e: e.press("A", frames=0), InvalidRequest, "frames is 0"),
         (lambda e: e.play("A:x"), InvalidRequest, "presses such as"),
         (lambda e: e.play(7), InvalidRequest, "use text such as"),
@@ -370,6 +375,9 @@ def test_bad_input_is_explained(
     [
         ("http://127.0.0.1:{port}", framewire.ConnectionFailed, "start one with `framewire serve`"),
         ("ftp://127.0.0.1", InvalidRequest, "use one such as 'http://127.0.0.1:5000'"),
+        ("http://127.0.0.1:abc", InvalidRequest, "use one such as"),
+        ("http://127.0.0.1:99999", InvalidRequest, "use one such as"),
+        ("http://[::1", InvalidRequest, "use one such as"),
         ("http://127.0.0.1:5000/?emulator=a", InvalidRequest, "arguments `emulator` and `token`"),
     ],
 )

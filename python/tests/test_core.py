@@ -178,6 +178,10 @@ def test_bad_input_says_what_is_accepted(game: Core, tmp_path: Path) -> None:
         game.read("scroe")
     with pytest.raises(InvalidRequest, match="70000 does not fit u16; use a number from 0 to 65535"):
         game.write("lives", 70000)
+    with pytest.raises(InvalidRequest, match="value is 18446744073709551616; use a number from"):
+        game.write("lives", 2**64)
+    with pytest.raises(InvalidRequest, match="areas contains 'wram'; use dictionaries"):
+        game.find(text="A", areas=["wram"])  # type: ignore[list-item]
     with pytest.raises(InvalidRequest, match="'X' is not a key"):
         game.press("X")
     with pytest.raises(InvalidRequest, match="is not a press"):
@@ -260,9 +264,11 @@ def test_a_game_boy_has_a_model_and_colours(tmp_path: Path) -> None:
         ({"gb_model": "vcs"}, 'gb_model is "vcs": a model of the Game Boy is one of dmg'),
         ({"gb_palette": "red"}, 'gb_palette is "red": a palette is four colours'),
         ({"save_type": "disk"}, 'save_type is "disk": the type of a save is one of auto'),
+        ({"gb_palette": ["f80000"]}, "gb_palette is .*; use a text or None"),
+        ({"clock": "2026-01-31T12:00:00"}, "clock is '2026-01-31T12:00:00'; use a datetime"),
     ):
         with pytest.raises(InvalidRequest, match=message):
-            load(rom, **options)  # type: ignore[arg-type]
+            load(rom, **options)
     with pytest.raises(RomError, match="is not a BIOS"):
         load(DATA / "framewire-demo.gba", bios=rom)
     with pytest.raises(OSError, match="cannot read"):

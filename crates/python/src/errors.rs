@@ -29,7 +29,8 @@ pub(crate) fn of_core(error: framewire_libmgba::Error) -> PyErr {
         | E::StateOtherGame
         | E::StateOtherPlatform { .. }
         | E::StateTooLarge { .. }
-        | E::StateSave => InvalidData::new_err(message),
+        | E::StateSave
+        | E::Cheat { .. } => InvalidData::new_err(message),
         E::RangeTooLong { .. } | E::UnknownDomain { .. } => InvalidRequest::new_err(message),
         _ => RomError::new_err(message),
     }
