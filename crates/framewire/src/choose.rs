@@ -169,6 +169,11 @@ pub fn with_port(address: &str) -> anyhow::Result<String> {
     if address.parse::<Ipv6Addr>().is_ok() {
         return Ok(format!("[{address}]:{DEFAULT_PORT}"));
     }
+    if address.is_empty() || address.starts_with(':') {
+        bail!(
+            "--attach {address}: the host is missing; write HOST or HOST:PORT, such as 127.0.0.1:{DEFAULT_PORT}"
+        );
+    }
     match address.rsplit_once(':') {
         Some((_, port)) if !port.ends_with(']') => {
             if !port.parse::<u16>().is_ok_and(|port| port > 0) {
@@ -321,6 +326,14 @@ mod tests {
         let message = instead("127.0.0.1:8888", "Connection refused (os error 111)", false);
         assert!(message.contains("127.0.0.1:8888 (Connection refused"), "{message}");
         assert!(!message.contains("demo game"), "{message}");
+    }
+
+    #[test]
+    fn an_address_without_a_host_is_refused() {
+        for text in ["", ":9000", "tcp://"] {
+            let error = with_port(text).expect_err(text).to_string();
+            assert!(error.contains("the host is missing"), "{error}");
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Args {
     bios: Option<PathBuf>,
     /// Take a hash of the picture every N frames, and compare those that the recording has as well [default: as
     /// recorded]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "N", value_parser = crate::commands::whole(1, 3600))]
     every: Option<u32>,
     /// What drives the clock of a cartridge: `wall` (this machine's clock), `frames` (it starts at the present time
     /// and advances with the frames), or a time at which it starts, such as 2026-01-31T12:00:00+01:00 [default: as

@@ -101,6 +101,7 @@ pub struct Settings {
     pub history: Option<Size>,
     /// Load this Lua script into the embedded core; can be repeated (in the variable: separated by commas)
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_LUA")]
+    #[serde(deserialize_with = "one_or_many")]
     pub lua: Vec<PathBuf>,
     /// Also offer the embedded core to a program on this machine through the shared-memory channel NAME (Linux)
     #[arg(long, value_name = "NAME", env = "FRAMEWIRE_CHANNEL")]
@@ -111,9 +112,11 @@ pub struct Settings {
     pub deadline: Option<Seconds>,
     /// Let web pages of this origin use the emulator, such as http://localhost:3000, null or * [default: none]
     #[arg(long, value_name = "ORIGIN", env = "FRAMEWIRE_ALLOW_ORIGIN", value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_many")]
     pub allow_origin: Vec<String>,
     /// Accept this host name in requests, or any with *, in addition to IP addresses and localhost [default: none]
     #[arg(long, value_name = "NAME", env = "FRAMEWIRE_ALLOW_HOST", value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_many")]
     pub allow_host: Vec<String>,
     /// Require the token in this file from every client; `framewire token FILE` creates one. Clients on other machines
     /// always need a token

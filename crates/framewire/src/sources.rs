@@ -263,8 +263,11 @@ mod tests {
     fn a_file_sets_what_the_command_line_does_not() -> anyhow::Result<()> {
         let command_line = Settings { listen: Some("127.0.0.1:2".into()), ..rom("game.gba") };
         let given = RawSettings { command_line, ..Default::default() };
-        let settings =
-            from_toml(given, "rom = \"other.gba\"\nspeed = 2\nlisten = \"127.0.0.1:1\"\nquiet = true")?;
+        let settings = from_toml(
+            given,
+            "rom = \"other.gba\"\nspeed = 2\nlisten = \"127.0.0.1:1\"\nquiet = true\nlua = \"a.lua\"",
+        )?;
+        assert_eq!(settings.lua, [PathBuf::from("a.lua")]);
         assert_eq!(settings.listen()?.port(), 2);
         assert_eq!(settings.speed, Some(SetSpeed::Times(2.0)));
         assert_eq!(settings.rom, [PathBuf::from("game.gba")]);

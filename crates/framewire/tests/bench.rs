@@ -249,6 +249,10 @@ fn two_reports_are_compared_and_a_broken_rule_fails() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("Only in the first report: 60") && text.contains("Failed: 60:"), "{text}");
     assert_eq!(bench(&backwards[..3]).status.code(), Some(0));
+    std::fs::write(&before, "{}").unwrap();
+    let output = bench(&backwards[..3]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("this is not a report") && !text.contains("missing field"), "{text}");
 }
 
 #[test]

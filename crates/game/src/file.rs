@@ -121,7 +121,7 @@ impl GameFile {
     pub fn parse(path: &Path, text: &str) -> Result<GameFile, GameFileError> {
         let raw: RawFile = toml::from_str(text).map_err(|error| {
             let byte = error.span().map_or(0, |span| span.start);
-            GameFileError::at(path, text, byte, error.message())
+            GameFileError::at(path, text, byte, in_words(error.message()))
         })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut files = SymbolFiles::default();
@@ -174,6 +174,21 @@ impl GameFile {
             }
         })
     }
+}
+
+/// Replaces the names of Rust's types in an error of the parser with words that people know.
+fn in_words(problem: &str) -> String {
+    let Some((what, expected)) = problem.rsplit_once(", expected ") else { return problem.to_owned() };
+    let expected = match expected {
+        "u32" => "a whole number from 0 to 4294967295",
+        "f64" => "a number",
+        "a string" | "path string" => "a text in quotation marks",
+        "a sequence" => "a list in square brackets",
+        "a map" => "a table",
+        "a boolean" => "true or false",
+        other => other,
+    };
+    format!("{what}, expected {expected}")
 }
 
 /// Checks the values of a file, and reports errors with their position.
@@ -365,6 +380,8 @@ memory = ["score", "bytes[0x02000000, 8]"]
             ("delta(score)", "delta(scroe)", 11, 17, "did you mean \"score\""),
             ("frame_skip = 4", "frame_skip = 0", 8, 14, "frame_skip is 0"),
             ("frame_skip = 4", "frameskip = 4", 8, 1, "unknown field"),
+            ("frame_skip = 4", "frame_skip = \"4\"", 8, 14, "expected a whole number from 0"),
+            ("sticky = 0.25", "sticky = true", 9, 10, "expected a number"),
             ("\"Right+A\"", "\"X\"", 7, 11, "not a set of keys"),
             ("Start:2", "Start:0", 6, 20, "Start:0"),
             ("sticky = 0.25", "sticky = 2.5", 9, 10, "sticky is 2.5"),

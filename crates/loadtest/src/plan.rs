@@ -9,6 +9,8 @@ use crate::stages::Stages;
 
 /// The highest rate that is accepted, in requests per second.
 pub const MOST_RATE: f64 = 10_000_000.0;
+/// The longest duration, warm-up and time-out.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// How the requests of an open load are spread over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +109,9 @@ pub enum PlanError {
     /// The timeout is zero.
     #[error("a timeout of 0; give a time such as 10s")]
     Timeout,
+    /// A time is longer than a year.
+    #[error("{0:?} is too long; give a duration, a warm-up and a timeout of at most 366 days each")]
+    TooLong(Duration),
     /// There are no workers, or more workers than connections.
     #[error("{workers} workers with {connections} connections; each worker needs at least one connection")]
     Workers {
@@ -120,6 +125,11 @@ pub enum PlanError {
 impl Plan {
     /// Checks that the plan can be run.
     pub fn check(&self) -> Result<(), PlanError> {
+        if let Some(time) =
+            [self.duration, self.warmup, self.timeout].into_iter().find(|time| *time > LONGEST)
+        {
+            return Err(PlanError::TooLong(time));
+        }
         if self.duration.is_zero() {
             return Err(PlanError::Duration);
         }

@@ -23,7 +23,7 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "LIST", default_value = "10", value_parser = rate_list, help_heading = "Load")]
     pub rates: Rates,
     /// Instead of a rate, use this many clients, each of which sends its next request after it has received a reply
-    #[arg(short, long, value_name = "N", conflicts_with_all = ["rates", "poisson", "find_limit"], help_heading = "Load")]
+    #[arg(short, long, value_name = "N", value_parser = count, conflicts_with_all = ["rates", "poisson", "find_limit"], help_heading = "Load")]
     pub concurrency: Option<usize>,
     /// Rates that change during one run: TIME@RATE, or TIME@FROM..TO for a ramp, such as 10s@100,30s@100..1000
     #[arg(long, value_name = "LIST", conflicts_with_all = ["rates", "concurrency", "duration", "find_limit"], help_heading = "Load")]
@@ -101,10 +101,10 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Client")]
     pub nagle: bool,
     /// The largest number of requests in flight; further requests wait, and their latency includes the wait
-    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Client")]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = count, help_heading = "Client")]
     pub connections: usize,
     /// Threads that send
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Client")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count, help_heading = "Client")]
     pub workers: usize,
     /// Longest wait for a reply
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Client")]
@@ -125,7 +125,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Emulator")]
     pub rom: Option<PathBuf>,
     /// embedded: the speed; 1 is the console's own speed, and 0 is as fast as the processor allows
-    #[arg(long, value_name = "TIMES", default_value_t = 1.0, help_heading = "Emulator")]
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = times, help_heading = "Emulator")]
     pub speed: f64,
     /// Where to read the emulator's frame counter: a URL of JSON, auto (the target's own counter, if any), or none
     #[arg(long, value_name = "URL", default_value = "auto", help_heading = "Emulator")]
@@ -160,6 +160,14 @@ pub struct Rates(Vec<f64>);
 
 fn rate_list(text: &str) -> Result<Rates, rates::RatesError> {
     rates::parse(text).map(Rates)
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "write a whole number, such as 1 or 256".to_owned())
+}
+
+fn times(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "write a number, such as 1 or 2.5; 0 is as fast as possible".to_owned())
 }
 
 impl RunArgs {

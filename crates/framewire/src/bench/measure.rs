@@ -89,8 +89,8 @@ impl Bench {
     }
 
     fn wait(&self) {
-        let end = Instant::now() + self.rest;
-        while Instant::now() < end && !self.stop.stopped() {
+        let end = Instant::now().checked_add(self.rest);
+        while end.is_none_or(|end| Instant::now() < end) && !self.stop.stopped() {
             thread::sleep(Duration::from_millis(20).min(self.rest));
         }
     }

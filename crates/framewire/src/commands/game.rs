@@ -44,7 +44,8 @@ pub struct GameArgs {
     #[arg(long = "from", value_name = "FILE", requires = "rom")]
     state: Option<PathBuf>,
     /// Then run this number of frames
-    #[arg(long, value_name = "FRAMES", requires = "rom", default_value_t = 0, hide_default_value = true)]
+    #[arg(long, value_name = "FRAMES", requires = "rom", default_value_t = 0, hide_default_value = true,
+        value_parser = super::whole(0, u32::MAX))]
     after: u32,
     /// Then play these keys, such as 'Start:2 .:60'
     #[arg(long, value_name = "SEQUENCE", requires = "rom")]

@@ -58,6 +58,14 @@ pub fn end(result: Result<(), Failure>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
+/// A parser of an argument that is a whole number. Its error says which numbers are accepted.
+pub fn whole(least: u32, most: u32) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    move |text: &str| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("use a whole number from {least} to {most}"))
+    }
+}
+
 /// Prints a line of the result.
 fn print(line: impl Display) -> Result<(), Failure> {
     print_bytes(format!("{line}\n").as_bytes())

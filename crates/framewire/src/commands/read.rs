@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long = "type", value_name = "TYPE", value_parser = NUMBER_TYPES, conflicts_with = "length")]
     kind: Option<String>,
     /// Read this number of bytes and print them in hex
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = super::whole(0, u32::MAX))]
     length: Option<u32>,
     /// Read from this memory domain, such as wram; the addresses are offsets in it [default: the bus]
     #[arg(long, value_name = "NAME")]

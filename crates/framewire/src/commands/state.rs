@@ -60,7 +60,7 @@ struct Place {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// The number of a slot, as in mGBA: a file with the ROM's name and the extension .ssN in the ROM's folder
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff))]
+    #[arg(long, value_name = "N", value_parser = super::whole(0, 0x7fff_ffff))]
     slot: Option<u32>,
 }
 

@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
     /// Give up after this number of frames
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
+    #[arg(long, value_name = "N", value_parser = super::whole(1, MOST))]
     frames: Option<u32>,
     #[command(flatten)]
     server: ServerArgs,

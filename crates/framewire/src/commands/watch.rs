@@ -24,8 +24,8 @@ pub struct Args {
     #[arg(value_name = "EXPRESSION", required = true, add = complete::expressions())]
     expressions: Vec<String>,
     /// Stop after this number of changes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    count: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = super::whole(1, u32::MAX))]
+    count: Option<u32>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let query: Vec<String> =
         args.expressions.iter().map(|expression| format!("watch={}", encode(expression))).collect();
     let target = format!("/v1/watch?encoding=hex&{}", query.join("&"));
-    let mut left = args.count.unwrap_or(u64::MAX);
+    let mut left = args.count.map_or(u64::MAX, u64::from);
     for event in events(session.client.stream(&target)?) {
         let Event { name, data } = event.map_err(|error| {
             Failure::Connection(format!("the connection to {} broke: {error}", session.client.url()))

@@ -133,7 +133,23 @@ struct Entry {
     headers: std::collections::BTreeMap<String, String>,
     body: Option<String>,
     check: Option<String>,
-    weight: Option<f64>,
+    weight: Option<Weight>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged, expecting = "weight is a number above 0, such as 1 or 0.5")]
+enum Weight {
+    Whole(u32),
+    Real(f64),
+}
+
+impl From<Weight> for f64 {
+    fn from(weight: Weight) -> f64 {
+        match weight {
+            Weight::Whole(weight) => weight.into(),
+            Weight::Real(weight) => weight,
+        }
+    }
 }
 
 /// Reads a list of requests. All requests get `headers` before their own headers. Relative paths in the list start at
@@ -169,7 +185,7 @@ impl Entry {
         if !self.path.starts_with('/') || parsed.is_none() {
             return Err(RequestError::Path(self.path));
         }
-        let weight = self.weight.unwrap_or(1.0);
+        let weight = self.weight.map_or(1.0, f64::from);
         if !(weight.is_finite() && weight > 0.0) {
             return Err(RequestError::Weight(weight));
         }

@@ -147,8 +147,8 @@ impl Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The text is not JSON, or is JSON of another form.
-    #[error("this is not a report of `bench --json`")]
-    Json(#[from] serde_json::Error),
+    #[error("this is not a report; `framewire bench TARGET --json FILE` writes one")]
+    Json,
     /// The report has another schema, or another version of it.
     #[error("this is {0} version {1}, and this program reads {SCHEMA} version {SCHEMA_VERSION}")]
     Schema(String, u32),
@@ -189,11 +189,11 @@ impl Report {
             schema: String,
             schema_version: u32,
         }
-        let header: Header = serde_json::from_str(text)?;
+        let header: Header = serde_json::from_str(text).map_err(|_| ReportError::Json)?;
         if header.schema != SCHEMA || header.schema_version != SCHEMA_VERSION {
             return Err(ReportError::Schema(header.schema, header.schema_version));
         }
-        Ok(serde_json::from_str(text)?)
+        serde_json::from_str(text).map_err(|_| ReportError::Json)
     }
 
     /// The rows of the runs that the command line requested or, if there are no such rows, those of the search.
