@@ -175,7 +175,7 @@ end
 function Emulator:watch(address, length)
   for _, number in ipairs { address or false, length or false } do
     if type(number) ~= "number" or number % 1 ~= 0 or number < 0 or number > 4294967295 then
-      return nil, ("a watch needs an address and a length as whole numbers, not %s and %s")
+      return nil, ("a watch needs an address and a length as whole numbers from 0 to 4294967295, not %s and %s")
         :format(tostring(address), tostring(length))
     end
   end

@@ -141,7 +141,8 @@ end
 function Wait:leave(task)
   if self.reads == task then self.reads = nil end
   if self.writes == task then self.writes = nil end
-  -- If both tasks have been called, the descriptor may have a new `Wait` object, whose tasks continue to wait.
+  -- `on_ready` may have removed both tasks before this one continued. Then the descriptor can have a newer `Wait`
+  -- object, whose tasks must continue to wait.
   if waits[self.fd] == self then update(self) end
 end
 
