@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from framewire.errors import InvalidRequest
 from framewire.model import DTYPES, NumberType
+
+MAX_THREADS = 1024
+"""The largest number of threads. Few machines have more processors, and more threads would only use memory."""
 
 
 def whole(value: object, name: str, accepts: str = "a whole number") -> int:
@@ -41,6 +44,21 @@ def codes_text(codes: str | Sequence[str]) -> str:
         return codes if isinstance(codes, str) else "\n".join(codes)
     except TypeError:
         raise InvalidRequest(f"codes is {codes!r}; use a text, or a list of texts", parameter="codes") from None
+
+
+def check_addresses(addresses: object) -> None:
+    """Checks that this is a list of addresses, and not one address."""
+    if isinstance(addresses, str) or not isinstance(addresses, Iterable):
+        raise InvalidRequest(f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses")
+
+
+def check_threads(threads: int) -> None:
+    """Checks a number of threads; 0 is one per processor."""
+    if not 0 <= whole(threads, "threads") <= MAX_THREADS:
+        raise InvalidRequest(
+            f"threads is {threads}; use a number from 0, which is one per processor, to {MAX_THREADS}",
+            parameter="threads",
+        )
 
 
 def check_counts(**counts: int | None) -> None:

@@ -6,14 +6,14 @@ A `Call` is a call of a JSON-RPC method (docs/json-rpc.md). An `Operation` can b
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from framewire._arguments import cheat_number, codes_text, dtype_of, whole
+from framewire._arguments import cheat_number, check_addresses, codes_text, dtype_of, whole
 from framewire.errors import InvalidRequest, WaitTimeout
 from framewire.model import (
     Address,
@@ -120,8 +120,7 @@ def read(address: Address, type: NumberType | None, domain: str | None) -> Opera
 
 def read_many(addresses: Sequence[Address], type: NumberType | None, domain: str | None) -> Operation[list[int]]:
     """Reads several numbers."""
-    if isinstance(addresses, str) or not isinstance(addresses, Iterable):
-        raise InvalidRequest(f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses")
+    check_addresses(addresses)
     places = [place(each)["address"] for each in addresses]
     return Operation("read_many", given(addresses=places, type=type, domain=domain), same, changes=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framewire import _native
-from framewire._arguments import dtype_of, whole
+from framewire._arguments import check_addresses, dtype_of, whole
 from framewire.errors import InvalidRequest
 from framewire.model import Address, Data, Found, NumberType, as_bytes
 
@@ -35,10 +35,7 @@ class CoreMemory:
         self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
     ) -> list[int]:
         """Reads several numbers in the same frame."""
-        if isinstance(addresses, str) or not isinstance(addresses, Iterable):
-            raise InvalidRequest(
-                f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses"
-            )
+        check_addresses(addresses)
         return [self.read(address, type, domain=domain) for address in addresses]
 
     def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:

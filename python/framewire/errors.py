@@ -65,7 +65,7 @@ class RequestFailed(FramewireError):
 
 
 class InvalidRequest(RequestFailed, ValueError):
-    """An argument is not valid. Nothing was done, except the operations before it in a batch."""
+    """An argument is not valid, and nothing was done. In a batch, operations before it may have been performed."""
 
     status = 400
 
@@ -77,7 +77,7 @@ class NotAllowed(RequestFailed, PermissionError):
 
 
 class NotFound(RequestFailed, LookupError):
-    """Something that the request names does not exist, such as a snapshot, or a symbol belongs to another game."""
+    """Something that the request names does not exist, such as a snapshot, or it belongs to another game."""
 
     status = 404
 

@@ -64,12 +64,13 @@ def array_bytes(symbol: Symbol, values: Data | list[int]) -> bytes:
 
 
 def list_bytes(values: Data | list[int]) -> Data:
-    """Converts a list, with a number for each byte, to bytes. Other values stay as they are."""
+    """Converts a list, with a number for each byte, to bytes. Bytes and arrays stay as they are."""
     if isinstance(values, (bytes, bytearray, memoryview, np.ndarray)):
         return values
     if not isinstance(values, list):
         raise InvalidRequest(
-            f"the value is {values!r}; use a whole number, bytes, a list of bytes or a NumPy array", parameter="value"
+            f"the value is {values!r}; use a whole number, bytes, a list of numbers from 0 to 255 or a NumPy array",
+            parameter="value",
         )
     try:
         return bytes(values)

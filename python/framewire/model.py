@@ -375,7 +375,7 @@ def file_bytes(data: object, name: str) -> bytes:
     """The bytes of a file that is sent to a server. `name` is the argument."""
     try:
         return memoryview(data).tobytes()  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError):
         raise InvalidRequest(f"{name} is {data!r}; use the bytes of the file", parameter=name) from None
 
 

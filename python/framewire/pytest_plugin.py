@@ -79,7 +79,7 @@ def _compare(screen: Screen, file: Path, update: bool) -> None:
         )
     try:
         expected = Screen.from_png(file.read_bytes()).array
-    except OSError:
+    except (OSError, SyntaxError, ValueError):
         pytest.fail(
             f"the golden picture {file} is not a readable PNG file; write it again with pytest --framewire-update",
             pytrace=False,

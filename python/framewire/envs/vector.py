@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from framewire import _native
-from framewire._arguments import whole
+from framewire._arguments import check_threads, whole
 from framewire.envs._spaces import (
     Array,
     Arrays,
@@ -26,9 +26,6 @@ from framewire.envs._spaces import (
     rows_of,
 )
 from framewire.errors import InvalidRequest
-
-MAX_THREADS = 1024
-"""The largest number of threads. Few machines have more processors, and more threads would only use memory."""
 
 
 def checked_mode(autoreset_mode: AutoresetMode | str) -> AutoresetMode:
@@ -80,11 +77,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
             )
         mode = checked_mode(autoreset_mode)
-        if not 0 <= whole(threads, "threads") <= MAX_THREADS:
-            raise InvalidRequest(
-                f"threads is {threads}; use a number from 0, which is one per processor, to {MAX_THREADS}",
-                parameter="threads",
-            )
+        check_threads(threads)
         if whole(num_envs, "num_envs") < 1:
             raise InvalidRequest(f"num_envs is {num_envs}; use a number from 1", parameter="num_envs")
         self._native = _native.VectorEnv(

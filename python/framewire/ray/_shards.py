@@ -294,7 +294,7 @@ class ShardedStates:
             actor = self._pool.make(Place(node, 0, is_guest=True))
             try:
                 self._pool.started(node, actor.clear.remote())
-            except LOST as error:
+            except (*LOST, _actors.NotStartedError) as error:
                 cause = error
                 _actors.end(actor)
                 continue

@@ -8,14 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from framewire._arguments import whole
+from framewire._arguments import check_threads
 from framewire._data import demo_game
-from framewire.errors import InvalidRequest
 from framewire.search._branches import Cell, Found, Job, Rollout, States
 from framewire.search._solution import Solution
-
-_MAX_THREADS = 1024
-"""The largest number of threads, as for `GameVectorEnv`."""
 
 
 class _OwnNames:
@@ -67,11 +63,7 @@ class Explorer:
     ) -> None:
         from framewire import _native
 
-        if not 0 <= whole(threads, "threads") <= _MAX_THREADS:
-            raise InvalidRequest(
-                f"threads is {threads}; use a number from 0, which is one per processor, to {_MAX_THREADS}",
-                parameter="threads",
-            )
+        check_threads(threads)
         game = demo_game() if game is None else game
         self.cells = [cell] if isinstance(cell, str) else list(cell)
         self._arguments: dict[str, Any] = {
