@@ -20,8 +20,8 @@ local refuse, UNSUPPORTED = refusal.refuse, refusal.UNSUPPORTED
 local unpack = string.unpack
 
 local run = {} -- by operation: a function that gets the arguments and returns the result, or raises a refusal
--- By operation: a function that gets the arguments, without a connection, and raises a refusal if the operation would
--- access memory that does not exist.
+-- By operation: a function that gets the arguments, without a connection, and raises a refusal if an expression in them
+-- cannot be compiled, or if the operation would access memory that does not exist.
 local check = {}
 
 run.echo = arguments.as_it_is

@@ -36,8 +36,11 @@ local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation o
 
 -- Operations that load another game. Which memory the operations after them can use is known only after the load.
 local LOADS = { load_file = true, load_rom = true }
+-- Operations of which a batch often has many with the same argument, so that one check is enough for all of them.
+local REPEATED = { run = true, evaluate = true }
 
--- Whether the operation at `place` uses memory that exists. If not, also returns a status and the reason.
+-- Whether the operation at `place` uses memory that exists, and has expressions that can be compiled. If not, also
+-- returns a status and the reason.
 local function check(request, place)
   local op = request[place]
   if not op.check or not emu then
@@ -73,12 +76,21 @@ local function check_all(request)
   if request.unchecked then
     return request.count
   end
+  local seen = {} -- arguments of `run` and `evaluate` that were checked, each with its operation
   for index = 1, request.count do
-    local fine, status, problem = check(request, 5 * index - 4)
-    if not fine then
-      return refuse_all(request, index, status, problem)
-    elseif LOADS[request[5 * index - 4].name] then
+    local place = 5 * index - 4
+    local op, argument = request[place], request[place + 1]
+    local repeats = REPEATED[op.name]
+    if not (repeats and seen[argument] == op) then
+      local fine, status, problem = check(request, place)
+      if not fine then
+        return refuse_all(request, index, status, problem)
+      end
+    end
+    if LOADS[op.name] then
       return index
+    elseif repeats then
+      seen[argument] = op
     end
   end
   return request.count
