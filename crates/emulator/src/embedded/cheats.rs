@@ -86,7 +86,7 @@ impl Cheats {
         let (before, count) = (self.all.len(), cheats.len());
         let mut on = Vec::new();
         for cheat in cheats {
-            // A cheat that is on changes memory at once. So all of them are off until the last one was added.
+            // A cheat that is on changes memory at once. So all of them stay off until the last one has been added.
             if cheat.enabled {
                 on.push(self.all.len());
             }

@@ -29,8 +29,8 @@ pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpE
     Ok(code)
 }
 
-/// Checks the expressions of an operation before it is performed: that the core has the memory at their fixed addresses,
-/// and the memory at an address that does not depend on memory.
+/// Checks the expressions of an operation before it is performed: that the core has the memory at their fixed
+/// addresses, and the memory at an address that does not depend on memory.
 ///
 /// # Errors
 /// If the bytes are not expressions, or if there is no such memory.
@@ -48,10 +48,11 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
         Op::Run { steps } => return check_run(core, steps),
         _ => return Ok(()),
     };
-    match decode(core, address, "address")?.known().map(u32::try_from) {
-        Some(Ok(address)) => bounds::check(core, &Access { domain: None, address, length, write }),
-        _ => Ok(()),
-    }
+    let Some(value) = decode(core, address, "address")?.known() else { return Ok(()) };
+    let out_of_range =
+        |_| OpError::bad_argument(format!("address is {value}; use a number from 0 to 4294967295"));
+    let address = u32::try_from(value).map_err(out_of_range)?;
+    bounds::check(core, &Access { domain: None, address, length, write })
 }
 
 /// The result of [`Op::Evaluate`](framewire_protocol::Op::Evaluate): the values of its expressions, as bytes.

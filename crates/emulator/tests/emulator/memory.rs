@@ -70,6 +70,7 @@ fn assert_missing_memory_is_refused_first(emulator: &impl Emulator) {
         Op::ReadAt { address: address.clone(), length: 1 },
         Op::WriteAt { address: address.clone(), data: vec![1] },
         freeze("far", &address),
+        freeze("negative", &Code::constant(-1).encode()),
         freeze("", &Code::constant(UNUSED.into()).encode()),
         Op::Evaluate { expressions: run::encode_expressions(std::slice::from_ref(&read)) },
         Op::Run { steps: RunSteps { stop: vec![], steps: vec![step.clone()] }.to_bytes() },
