@@ -53,10 +53,8 @@ export class FrozenList {
    * @param {Action} action
    */
   async #act(action) {
-    await attempt(async () => {
-      await this.#app.api.act(action);
-      await this.refresh();
-    });
+    await attempt(() => this.#app.api.act(action));
+    await attempt(() => this.refresh());
   }
 
   /** Updates the list, unless it was updated a short time ago. */

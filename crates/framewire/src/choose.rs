@@ -163,7 +163,7 @@ async fn startup_thread<T: Send + 'static>(
 /// Adds the default port to an address that has no port, and removes `tcp://` from its start.
 ///
 /// # Errors
-/// If the port is not a number from 1 to 65535.
+/// If the host is missing, or if the port is not a number from 1 to 65535.
 pub fn with_port(address: &str) -> anyhow::Result<String> {
     let address = address.strip_prefix("tcp://").unwrap_or(address);
     if address.parse::<Ipv6Addr>().is_ok() {
@@ -171,7 +171,7 @@ pub fn with_port(address: &str) -> anyhow::Result<String> {
     }
     if address.is_empty() || address.starts_with(':') {
         bail!(
-            "--attach {address}: the host is missing; write HOST or HOST:PORT, such as 127.0.0.1:{DEFAULT_PORT}"
+            "--attach {address:?}: the host is missing; write HOST or HOST:PORT, such as 127.0.0.1:{DEFAULT_PORT}"
         );
     }
     match address.rsplit_once(':') {

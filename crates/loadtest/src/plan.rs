@@ -109,7 +109,7 @@ pub enum PlanError {
     /// The timeout is zero.
     #[error("a timeout of 0; give a time such as 10s")]
     Timeout,
-    /// A time is longer than a year.
+    /// A time is longer than 366 days.
     #[error("{0:?} is too long; give a duration, a warm-up and a timeout of at most 366 days each")]
     TooLong(Duration),
     /// There are no workers, or more workers than connections.

@@ -3,15 +3,13 @@
 use std::time::{Duration, Instant};
 
 use framewire_protocol::run::RunSteps;
-use framewire_protocol::{Op, OpError, Outcome, Status};
+use framewire_protocol::{MAX_ADVANCE, Op, OpError, Outcome, Status};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::reading::Whole;
 use crate::reading::fields::shown;
 use crate::routing::prelude::*;
 
-/// The largest number of frames that all operations `advance` of one request can run together.
-const MAX_FRAMES: u32 = 3600;
 /// The longest time for which lockstep can last without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;
 /// How long each frame of a request may take. This is enough for a third of the normal speed.
@@ -68,12 +66,12 @@ async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
 
 /// How much longer than other requests a request with these operations may take, because they run frames.
 pub(crate) fn time_of(ops: &[Op]) -> Duration {
-    let advances = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_FRAMES) } else { 0 };
+    let advances = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_ADVANCE) } else { 0 };
     let runs = |op: &Op| match op {
         Op::Run { steps } => RunSteps::decode_checked(steps).map_or(0, |run| run.frames()),
         _ => 0,
     };
-    let advanced = ops.iter().map(advances).sum::<u32>().min(MAX_FRAMES);
+    let advanced = ops.iter().map(advances).sum::<u32>().min(MAX_ADVANCE);
     FRAME * ops.iter().map(runs).fold(advanced, u32::saturating_add)
 }
 
@@ -83,7 +81,7 @@ pub(crate) fn time_of(ops: &[Op]) -> Duration {
 struct Advance {
     /// The number of frames.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 3600, default = 1)]
-    frames: Option<Whole<1, MAX_FRAMES>>,
+    frames: Option<Whole<1, MAX_ADVANCE>>,
 }
 
 /// The frame that the emulator reached.

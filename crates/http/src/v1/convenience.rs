@@ -279,7 +279,8 @@ fn unfreeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> 
         None => freeze::ALL.to_owned(),
         Some(address @ (Json::String(_) | Json::Number(_))) => name_of(&address),
         Some(other) => {
-            let accepts = "the address as `freeze` got it; without it, all values are unfrozen";
+            let accepts =
+                "the address as it was given to `freeze`; without an address, all values are unfrozen";
             return Err(Problem::parameter("address", &format!("is {}", shown(&other)), accepts));
         }
     };

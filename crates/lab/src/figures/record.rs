@@ -83,7 +83,7 @@ fn commit() -> Option<String> {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let head = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // Here is the code that is measured. The pages that are generated from the result are somewhere else.
+    // These contain the code that is measured. The pages that are generated from the result are not among them.
     let code = ["crates", "lua", "rom", "benches/bare.c", "tools/libmgba.sh", "Cargo.toml", "Cargo.lock"];
     let status = ["status", "--porcelain", "--untracked-files=no", "--"];
     let changed = git(&[&status[..], &code[..]].concat())?;
