@@ -25,17 +25,21 @@ pub(super) fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
     access.within(domain.size, domain.writable)
 }
 
-/// Refuses an operation whose memory access [`check`] refuses, also in its expressions.
+/// Refuses an operation whose memory access [`check`] refuses.
 ///
 /// # Errors
-/// Those of [`check`] and of [`expressions::check_op`].
+/// Those of [`check`].
 pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
-    Access::of(op).map_or_else(|| expressions::check_op(core, op), |access| check(core, &access))
+    Access::of(op).map_or(Ok(()), |access| check(core, &access))
 }
 
 /// Checks operations before any of them is performed. The error contains the index of the first refused operation.
 pub(super) fn check_ops(core: &Core, ops: &[Op]) -> Result<(), (usize, OpError)> {
-    ops.iter().enumerate().try_for_each(|(index, op)| check_op(core, op).map_err(|error| (index, error)))
+    ops.iter().enumerate().try_for_each(|(index, op)| {
+        // Nothing is performed before the first operation, so it is soon enough if that one checks its own expressions.
+        let expressions = || if index == 0 { Ok(()) } else { expressions::check_op(core, op) };
+        check_op(core, op).and_then(|()| expressions()).map_err(|error| (index, error))
+    })
 }
 
 /// The operations of a batch that can be checked before the batch starts: all up to and including the first one that

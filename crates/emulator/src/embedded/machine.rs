@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use framewire_libmgba::{Clock as CoreClock, Core, Time};
-use framewire_protocol::{KeyStep, Keys, MAX_ADVANCE, OpError, Outcome, timeline};
+use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
 
 use super::Console;
 use super::cheats::Cheats;
@@ -54,8 +54,6 @@ pub(super) struct Machine {
     /// The number of frames that have run. Unlike the core's frame counter, it is not changed by resets and loaded
     /// states.
     pub ticks: u64,
-    /// The number of frames that the operations `advance` of the current batch have run.
-    pub advanced: u32,
     /// Whether the last frame was drawn, so that the core's picture is current.
     pub drawn: bool,
     /// Whether the cartridge rumbled in the last frame.
@@ -96,7 +94,6 @@ impl Machine {
             shared,
             load_attempts: 0,
             ticks: 0,
-            advanced: 0,
             drawn: true,
             rumbles: false,
         }
@@ -191,27 +188,15 @@ impl Machine {
         }
     }
 
-    /// Runs frames within a batch. Returns the frame counter after them.
-    ///
-    /// # Errors
-    /// If `frames` is 0, or the batch would run too many frames.
-    pub fn advance(&mut self, frames: u32) -> Result<u32, OpError> {
-        if frames == 0 || frames > MAX_ADVANCE - self.advanced {
-            let already = match self.advanced {
-                0 => String::new(),
-                advanced => format!(", and this one has already run {advanced}"),
-            };
-            let message = format!("frames is {frames}; a batch can run 1 to {MAX_ADVANCE} frames{already}");
-            return Err(OpError::bad_argument(message));
-        }
-        self.advanced += frames;
+    /// Runs frames within a batch, which was checked. Returns the frame counter after them.
+    pub fn advance(&mut self, frames: u32) -> u32 {
         for left in (0..frames).rev() {
             // The pictures of the other frames are needed only if a run may end there.
             self.run_frame(left == 0 || self.runs.need_picture());
             self.shared.alive();
         }
         self.media.settle(&mut self.core, self.ticks);
-        Ok(self.core.frame_counter())
+        self.core.frame_counter()
     }
 
     /// Holds exactly these keys, and ends holds and timelines of all keys.

@@ -124,9 +124,6 @@ impl Machine {
             }
             Op::HoldKeys { keys, frames } => {
                 let keys = check_keys(keys)?;
-                if keys == 0 {
-                    return Err(OpError::bad_argument("`keys` names no key"));
-                }
                 self.hold_keys(keys, frames).map(|()| Value::None)?
             }
 
@@ -186,7 +183,7 @@ impl Machine {
                 Value::None
             }
             Op::SetSpeed { thousandths } => self.run.set_speed(thousandths).map(|()| Value::None)?,
-            Op::Advance { frames } => int(self.advance(frames)?),
+            Op::Advance { frames } => int(self.advance(frames)),
             Op::Rewind { frame, line } => int(self.rewind(line, frame)?),
             Op::Lockstep { timeout } => self.run.set_lockstep(timeout).map(|()| Value::None)?,
 

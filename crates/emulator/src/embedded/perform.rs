@@ -32,8 +32,6 @@ pub(super) struct BatchProgress {
     /// How many operations at the start of `left` need no further check of the memory that they use.
     checked: usize,
     results: Vec<Result>,
-    /// The number of frames that the operations `advance` of this batch have run.
-    advanced: u32,
     /// Receives the outcome of the batch.
     pub responder: Responder,
 }
@@ -186,19 +184,17 @@ impl Machine {
         let keyed = key.map(|key| (key, batch.clone()));
         let Batch { ops, unchecked, .. } = batch;
         let checked = if unchecked { ops.len() } else { bounds::checkable(&ops).len() };
-        let checks = || check_ops(&ops).and_then(|()| bounds::check_ops(&self.core, &ops[..checked]));
-        if !unchecked && let Err((index, error)) = checks() {
+        let memory = || if unchecked { Ok(()) } else { bounds::check_ops(&self.core, &ops[..checked]) };
+        if let Err((index, error)) = check_ops(&ops).and_then(|()| memory()) {
             return Err((Outcome::refused(frame, index, error), responder));
         }
         let results = Vec::with_capacity(ops.len());
         let left = ops.into_iter();
-        Ok(BatchProgress { keyed, left, checked, results, advanced: 0, responder })
+        Ok(BatchProgress { keyed, left, checked, results, responder })
     }
 
     /// Performs operations in order, up to the first that fails or the first run that needs frames. Returns that run.
     fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
-        // This may be called while `advance` of another batch runs a frame. The count of that batch is restored below.
-        let outer = std::mem::replace(&mut self.advanced, progress.advanced);
         let mut waits = None;
         for op in progress.left.by_ref() {
             if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
@@ -228,7 +224,6 @@ impl Machine {
             }
         }
         self.run.note_request();
-        progress.advanced = std::mem::replace(&mut self.advanced, outer);
         waits
     }
 
