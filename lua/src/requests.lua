@@ -36,8 +36,9 @@ local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation o
 
 -- Operations that load another game. Which memory the operations after them can use is known only after the load.
 local LOADS = { load_file = true, load_rom = true }
--- Operations of which a batch often has many with the same argument, so that one check is enough for all of them.
-local REPEATED = { run = true, evaluate = true }
+-- Operations whose check compiles expressions, and so does the operation itself. A batch often has many of them with the
+-- same argument, and one check is enough for all. The first operation of a batch needs none: nothing comes before it.
+local COMPILED = { run = true, evaluate = true }
 
 -- Whether the operation at `place` uses memory that exists, and has expressions that can be compiled. If not, also
 -- returns a status and the reason.
@@ -80,8 +81,8 @@ local function check_all(request)
   for index = 1, request.count do
     local place = 5 * index - 4
     local op, argument = request[place], request[place + 1]
-    local repeats = REPEATED[op.name]
-    if not (repeats and seen[argument] == op) then
+    local compiled = COMPILED[op.name]
+    if not (compiled and (index == 1 or seen[argument] == op)) then
       local fine, status, problem = check(request, place)
       if not fine then
         return refuse_all(request, index, status, problem)
@@ -89,7 +90,7 @@ local function check_all(request)
     end
     if LOADS[op.name] then
       return index
-    elseif repeats then
+    elseif compiled and index > 1 then
       seen[argument] = op
     end
   end
