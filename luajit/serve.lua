@@ -23,13 +23,6 @@ local function fail(message)
   os.exit(1)
 end
 
-if options.poller then
-  -- With several workers, each worker would fail by itself.
-  local one, reason = poller.new(options.poller)
-  if not one then fail(reason) end
-  one:close()
-end
-
 local files, message = http.static(options.root)
 if not files then fail(message) end
 

@@ -4,6 +4,7 @@
 --   http.serve { port = 8080, handler = function(request, response) response:text(200, "hello") end }
 
 local loops = require "framewire.loop"
+local poller = require "framewire.poller"
 local servers = require "framewire.http.server"
 local socket = require "framewire.socket"
 local unix = require "framewire.unix"
@@ -144,6 +145,12 @@ function M.serve(options)
     local message
     context, message = require("framewire.tls").server(options.tls)
     if not context then return nil, message end
+  end
+  if count > 1 and options.poller then
+    -- Otherwise, each worker would fail by itself.
+    local one, message = poller.new(options.poller)
+    if not one then return nil, message end
+    one:close()
   end
   local listeners, port = listen(options, count)
   if not listeners then return nil, port end

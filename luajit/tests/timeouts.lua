@@ -160,6 +160,12 @@ check.test("unknown limits are refused, and the port stays free", function()
   assert(socket.listen { port = port }):close()
 end)
 
+check.test("an unknown poller is refused before workers start", function()
+  local ok, message = http.serve { port = 0, workers = 2, handler = handler, poller = "magic" }
+  check.equal(ok, nil)
+  check.contains(message, "magic")
+end)
+
 check.test("if a worker gets no listener, the listeners of the others are closed", function()
   local socket = require "framewire.socket"
   local listen, first = socket.listen, nil
