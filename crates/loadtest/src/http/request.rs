@@ -136,20 +136,11 @@ struct Entry {
     weight: Option<Weight>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+/// A number; an enum only because its errors can then say what is accepted.
+#[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "weight is a number above 0, such as 1 or 0.5")]
 enum Weight {
-    Whole(u32),
-    Real(f64),
-}
-
-impl From<Weight> for f64 {
-    fn from(weight: Weight) -> f64 {
-        match weight {
-            Weight::Whole(weight) => weight.into(),
-            Weight::Real(weight) => weight,
-        }
-    }
+    Number(f64),
 }
 
 /// Reads a list of requests. All requests get `headers` before their own headers. Relative paths in the list start at
@@ -185,7 +176,7 @@ impl Entry {
         if !self.path.starts_with('/') || parsed.is_none() {
             return Err(RequestError::Path(self.path));
         }
-        let weight = self.weight.map_or(1.0, f64::from);
+        let weight = self.weight.map_or(1.0, |Weight::Number(weight)| weight);
         if !(weight.is_finite() && weight > 0.0) {
             return Err(RequestError::Weight(weight));
         }
