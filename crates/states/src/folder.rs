@@ -236,21 +236,28 @@ impl Folder {
         fs::rename(&old, new).map_err(io_error("rename", &old))
     }
 
-    /// Replaces the content of the file `from` with `bytes` and its name with `to`, which may be the same name. If this
-    /// fails, the file is unchanged. There is one exception: the last step renames or removes the old file. If only
-    /// this step fails, the new content has been stored, but there is still a file with the old name.
+    /// Replaces the content of the file `from` with what `make` returns for it, and its name with `to`, which may be the
+    /// same name. If this fails, the file is unchanged. There is one exception: the last step renames or removes the old
+    /// file. If only this step fails, the new content has been stored, but there is still a file with the old name.
     ///
     /// # Errors
     ///
-    /// [`FolderError::Missing`], [`FolderError::Taken`], [`FolderError::TooLarge`], [`FolderError::Io`].
-    pub fn rewrite(&self, from: &Name, to: &Name, bytes: &[u8]) -> Result<(), FolderError> {
-        self.check_size(bytes)?;
-        let mut file = self.begin()?;
-        file.write_all(bytes).map_err(io_error("write", file.path()))?;
-        file.as_file().sync_all().map_err(io_error("write", file.path()))?;
+    /// Those of `make` and [`read`](Self::read), and [`FolderError::Taken`].
+    pub fn rewrite(
+        &self,
+        from: &Name,
+        to: &Name,
+        make: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, FolderError>,
+    ) -> Result<(), FolderError> {
+        // Locked from the start: a file that another request writes in the meantime must not get the old content.
         let _change = self.change.lock();
         let from = self.found(from)?;
         self.check_other(&from, to)?;
+        let bytes = make(self.read(&from)?)?;
+        self.check_size(&bytes)?;
+        let mut file = self.begin()?;
+        file.write_all(&bytes).map_err(io_error("write", file.path()))?;
+        file.as_file().sync_all().map_err(io_error("write", file.path()))?;
         let (old, new) = (self.path_of(&from), self.path_of(to));
         // If the names differ only in letter case, both paths may lead to the same file: replace it, then rename it.
         let first = if from == *to { &old } else { &new };
@@ -360,6 +367,8 @@ fn move_to(file: NamedTempFile, path: &Path) -> Result<(), FolderError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn name(text: &str) -> Name {
@@ -414,19 +423,40 @@ mod tests {
         let folder = Folder::new(home.path().to_owned(), "thing", "bin", 2, 9);
         folder.write(&name("a"), b"one", false).unwrap();
         folder.write(&name("b"), b"two", false).unwrap();
-        assert!(matches!(folder.rewrite(&name("a"), &name("B"), b"x"), Err(FolderError::Taken { .. })));
-        assert!(matches!(
-            folder.rewrite(&name("a"), &name("c"), &[0; 10]),
-            Err(FolderError::TooLarge { .. })
-        ));
-        assert!(matches!(folder.rewrite(&name("d"), &name("c"), b"x"), Err(FolderError::Missing { .. })));
+        let rewrite = |from, to, bytes: &[u8]| folder.rewrite(&name(from), &name(to), |_| Ok(bytes.to_vec()));
+        assert!(matches!(rewrite("a", "B", b"x"), Err(FolderError::Taken { .. })));
+        assert!(matches!(rewrite("a", "c", &[0; 10]), Err(FolderError::TooLarge { .. })));
+        assert!(matches!(rewrite("d", "c", b"x"), Err(FolderError::Missing { .. })));
         assert_eq!(folder.read(&name("a")).unwrap(), b"one");
-        folder.rewrite(&name("a"), &name("c"), b"three").unwrap();
-        folder.rewrite(&name("b"), &name("B"), b"four").unwrap();
+        rewrite("a", "c", b"three").unwrap();
+        rewrite("b", "B", b"four").unwrap();
         assert_eq!(names(&folder), ["B", "c"]);
         assert_eq!(folder.read(&name("c")).unwrap(), b"three");
         assert_eq!(folder.read(&name("b")).unwrap(), b"four");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_replaced_during_rewrite_keeps_its_new_content() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(home.path().to_owned(), "thing", "bin", 2, 9);
+        folder.write(&name("a"), b"one", false).unwrap();
+        let (replaced, wait) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let replace = || {
+                folder.write(&name("a"), b"new", true).unwrap();
+                replaced.send(()).unwrap();
+            };
+            let make = |mut bytes: Vec<u8>| {
+                scope.spawn(replace);
+                // The other thread must wait until this file is complete.
+                assert!(wait.recv_timeout(Duration::from_millis(200)).is_err());
+                bytes.extend_from_slice(b"+");
+                Ok(bytes)
+            };
+            folder.rewrite(&name("a"), &name("a"), make).unwrap();
+        });
+        assert_eq!(folder.read(&name("a")).unwrap(), b"new");
     }
 
     #[test]

@@ -82,14 +82,14 @@ impl Snapshots {
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read), [`Folder::rename`] and [`Folder::rewrite`].
+    /// [`FolderError::Damaged`], and those of [`Folder::rename`] and [`Folder::rewrite`].
     pub fn change(&self, name: &Name, new: Option<&Name>, note: Option<String>) -> Result<(), FolderError> {
         let new = new.unwrap_or(name);
         match note {
-            Some(note) => {
-                let snapshot = self.read(name)?.with_note(note).map_err(self.damaged(name))?;
-                self.0.rewrite(name, new, snapshot.file())
-            }
+            Some(note) => self.0.rewrite(name, new, |file| {
+                let snapshot = Snapshot::read(file).and_then(|snapshot| snapshot.with_note(note));
+                Ok(snapshot.map_err(self.damaged(name))?.into_file())
+            }),
             None => self.0.rename(name, new),
         }
     }
