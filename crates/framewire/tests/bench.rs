@@ -387,7 +387,7 @@ fn the_embedded_core_refuses_options_of_marker_targets() {
 
 #[test]
 fn errors_say_what_to_type() {
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 20] = [
         (&[], "http://127.0.0.1:5000/mgbaendpoint"),
         (&["http://127.0.0.1:1/"], "framewire serve"),
         (&["embedded", "--rates", "0"], "numbers above 0"),
@@ -398,6 +398,8 @@ fn errors_say_what_to_type() {
         (&["ftp://localhost/"], "https://"),
         (&["link://localhost:1", "--strategy", "many"], "per-request"),
         (&["embedded", "--body", "x"], "--body is for http://"),
+        (&["http://localhost:1/", "--rom", "game.gba"], "--rom is for the target `embedded`"),
+        (&["link://localhost:1", "--speed", "2"], "--speed is for the target `embedded`"),
         (&["http://localhost:1/", "--check", "echo"], "write {} where it goes"),
         (&["http://localhost:1/", "--check", "yes"], "contains=TEXT"),
         (&["http://localhost:1/", "--requests", "/nowhere.toml"], "cannot read /nowhere.toml"),

@@ -124,9 +124,9 @@ pub struct RunArgs {
     /// embedded: the ROM to run instead of the demo game
     #[arg(long, value_name = "FILE", help_heading = "Emulator")]
     pub rom: Option<PathBuf>,
-    /// embedded: the speed; 1 is the console's own speed, and 0 is as fast as the processor allows
-    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = times, help_heading = "Emulator")]
-    pub speed: f64,
+    /// embedded: the speed; 1 is the console's own speed, and 0 is as fast as the processor allows [default: 1]
+    #[arg(long, value_name = "TIMES", value_parser = times, help_heading = "Emulator")]
+    pub speed: Option<f64>,
     /// Where to read the emulator's frame counter: a URL of JSON, auto (the target's own counter, if any), or none
     #[arg(long, value_name = "URL", default_value = "auto", help_heading = "Emulator")]
     pub emulator: String,
@@ -192,6 +192,11 @@ impl RunArgs {
             ("--http2", self.http2),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// One of the given options that are only for the embedded core, if there is one.
+    pub fn embedded_option(&self) -> Option<&'static str> {
+        if self.rom.is_some() { Some("--rom") } else { self.speed.map(|_| "--speed") }
     }
 
     /// The requested runs, in order. At least one.

@@ -23,16 +23,16 @@ pub struct EmbeddedTarget {
 impl EmbeddedTarget {
     /// Starts the core.
     pub fn start(args: &RunArgs, check: Check) -> anyhow::Result<Self> {
+        let times = args.speed.unwrap_or(1.0);
         ensure!(
-            args.speed.is_finite() && args.speed >= 0.0,
-            "--speed {} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows",
-            args.speed
+            times.is_finite() && times >= 0.0,
+            "--speed {times} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows"
         );
         let rom = match &args.rom {
             Some(path) => Rom::File(path.clone()),
             None => Rom::Bytes(crate::choose::DEMO_ROM),
         };
-        let speed = if args.speed == 0.0 { Speed::Unlimited } else { Speed::Times(args.speed) };
+        let speed = if times == 0.0 { Speed::Unlimited } else { Speed::Times(times) };
         let config = Config { speed, history: DEFAULT_HISTORY, ..Config::new(rom) };
         let emulator = Embedded::start(config).context("cannot start the embedded core")?;
         Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout, check })
