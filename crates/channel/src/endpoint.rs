@@ -62,7 +62,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors at once.
     pub fn connect(name: &str, timeout: Option<Duration>, options: Options) -> Result<Endpoint, Error> {
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
             match Block::attach(name) {
                 Ok(block) => return Ok(Endpoint::new(block, options.spin)),
@@ -92,7 +92,7 @@ impl Endpoint {
     /// [`Error::Timeout`] and [`Error::Damaged`].
     pub fn accept(&self, timeout: Option<Duration>) -> Result<(), Error> {
         let block = &self.receiver.memory;
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         while !block.is_attached() {
             if let Some(damage) = block.damage() {
                 return Err(Error::Damaged(damage));
@@ -107,8 +107,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Like [`Sender::reserve`], but the message can also report to the other side how many of its messages this side
-    /// has read. If the two sides send in turn, this is faster than [`Sender::reserve`].
+    /// Like [`Sender::reserve`], but the message can also report to the other side how many messages this side has
+    /// read. If the two sides send in turn, this is faster than [`Sender::reserve`].
     ///
     /// # Errors
     /// Those of [`Sender::reserve`].
@@ -140,7 +140,8 @@ impl Endpoint {
     }
 }
 
-/// Ends the wait for a message in another thread of this process. Keeps the channel open, like a half of the endpoint.
+/// Ends the wait for a message in another thread of this process. Keeps the channel open, as a sender or a receiver
+/// does.
 #[derive(Clone)]
 pub struct Waker {
     block: Arc<Block>,
@@ -158,8 +159,8 @@ impl Waker {
     }
 }
 
-/// Extra memory that both sides see, for any purpose that they agree on. Keeps the channel open, like a half of the
-/// endpoint.
+/// Extra memory that both sides see, for any purpose that they agree on. Keeps the channel open, as a sender or a
+/// receiver does.
 #[derive(Clone)]
 pub struct Extra(Arc<Block>);
 

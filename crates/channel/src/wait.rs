@@ -96,7 +96,7 @@ pub fn sleep<M: Memory>(
     damage: impl Fn() -> Option<&'static str>,
     mut is_ready: impl FnMut() -> bool,
 ) -> Result<(), Error> {
-    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut checked: Option<Instant> = None;
     loop {
         let now = Instant::now();

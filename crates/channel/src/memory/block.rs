@@ -3,8 +3,8 @@
 //!
 //! Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the side
 //! that attaches on byte 1. The kernel releases the lock when the process ends, however it ends. The lock on byte 2
-//! guards the name. A process that replaces a leftover block locks only byte 2 of the leftover, so the leftover never
-//! looks alive.
+//! guards the name. A *leftover* is the block of a creator that has ended. A process that replaces a leftover locks
+//! only byte 2 of it, so the leftover never looks as if its creator still ran.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -287,7 +287,8 @@ impl Memory for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // A client that sees that the channel is closed can then create a channel of the same name.
+        // The name is removed first. So a client that sees that the channel is closed can create a channel of the same
+        // name.
         if self.side == Side::Creator {
             sys::unlink(&self.path);
         }

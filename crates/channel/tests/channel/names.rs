@@ -31,6 +31,20 @@ fn one_side_creates_a_channel_and_the_other_attaches() {
 }
 
 #[test]
+fn a_time_limit_beyond_the_clock_is_no_limit() {
+    let (name, forever) = (name(), Some(Duration::MAX));
+    let here = Endpoint::create(&name, Options::default()).expect("a new channel");
+    let mut there = Endpoint::connect(&name, forever, Options::default()).expect("the other side");
+    here.accept(forever).expect("attached");
+    let receiving = std::thread::spawn(move || there.receiver.receive(forever).expect("a message").to_vec());
+    // The receiver should sleep by now. Without a limit, it also gets a message that comes earlier.
+    std::thread::sleep(Duration::from_millis(50));
+    let mut here = here;
+    here.sender.send(b"x", forever).expect("sent");
+    assert_eq!(receiving.join().expect("no panic"), b"x");
+}
+
+#[test]
 fn memory_that_others_can_open_is_refused() {
     let name = name();
     fs::write(file(&name), [1; 8192]).expect("a file");
