@@ -48,7 +48,7 @@ end
 
 --- The time at which a wait has to end.
 ---@param timeout? number seconds; nil for no time-out
----@return number deadline in the time of `monotonic`; math.huge without a time-out
+---@return number deadline on the clock of `monotonic`; math.huge without a time-out
 function M.deadline(timeout)
   if timeout == nil then return math.huge end
   if type(timeout) ~= "number" or timeout ~= timeout then

@@ -140,6 +140,15 @@ test_pair("messages can be written and read directly in shared memory", function
   check.equal(pcall(here.sender.commit, here.sender), false)
 end)
 
+test_pair("a release without a message loses no message", function(here, there)
+  check.equal(pcall(there.receiver.release, there.receiver), false)
+  here:send("first")
+  check.equal(there:receive(5), "first")
+  check.equal(pcall(there.receiver.release, there.receiver), false)
+  here:send("second")
+  check.equal(there:receive(5), "second")
+end)
+
 check.test("messages that were sent before a close arrive before it", function()
   local here, there = pair()
   there:send("last words")

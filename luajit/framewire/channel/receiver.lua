@@ -92,7 +92,7 @@ end
 local function in_bulk(s, slot, length)
   local offset = ffi.cast("uint32_t *", slot + layout.SLOT_BULK)[0]
   if length > MAX_MESSAGE or offset + length > s.bulk_size then
-    error("the channel is damaged: a message outside of its room", 0)
+    error("the channel is damaged: a message lies outside of the memory for messages", 0)
   end
   s.eager = true
   return s.bulk + offset, length
@@ -162,9 +162,11 @@ function Receiver:await(timeout)
   return await_slow(self, timeout)
 end
 
---- Releases the message from `peek` or `await`: the other side can use its memory for another message.
+--- Releases the message from `peek` or `await`: the other side can use its memory for another message. Raises an error
+--- if there is no message.
 function Receiver:release()
   local s = self.state
+  if not M.has_message(s) then error("there is no message to release", 2) end
   s.stamp = s.stamp + 1
   s.next = tobit(s.next + 1)
   if s.eager or tobit(s.next - s.published) >= s.batch then
