@@ -36,8 +36,9 @@ local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation o
 
 -- Operations that load another game. Which memory the operations after them can use is known only after the load.
 local LOADS = { load_file = true, load_rom = true }
--- Operations whose check compiles expressions, and so does the operation itself. A batch often has many of them with the
--- same argument, and one check is enough for all. The first operation of a batch needs none: nothing comes before it.
+-- Operations that compile expressions, both in their check and when they are performed. A batch often has many of them
+-- with the same argument, and one check is enough for all. A single operation needs no check: it refuses its argument
+-- itself.
 local COMPILED = { run = true, evaluate = true }
 
 -- Whether the operation at `place` uses memory that exists, and has expressions that can be compiled. If not, also
@@ -82,7 +83,7 @@ local function check_all(request)
     local place = 5 * index - 4
     local op, argument = request[place], request[place + 1]
     local compiled = COMPILED[op.name]
-    if not (compiled and (index == 1 or seen[argument] == op)) then
+    if not (compiled and (request.count == 1 or seen[argument] == op)) then
       local fine, status, problem = check(request, place)
       if not fine then
         return refuse_all(request, index, status, problem)
@@ -90,7 +91,7 @@ local function check_all(request)
     end
     if LOADS[op.name] then
       return index
-    elseif compiled and index > 1 then
+    elseif compiled then
       seen[argument] = op
     end
   end

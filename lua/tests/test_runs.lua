@@ -216,6 +216,15 @@ test("missing memory in an expression is refused before any operation of its bat
   eq(fake.count_calls "write8", 0)
 end)
 
+test("the first operation of a batch is refused before a later one that is wrong, too", function()
+  local it = link(111)
+  local read = "\2\0\0\0" .. ("<i8"):pack(0x10000000) -- u8[0x10000000]
+  it.send(1, 2, "\xb2" .. ("<s4"):pack(("<s2"):pack(read)) .. "\x24" .. ("<I4I1"):pack(0x10000000, 7))
+  local reply = it.replies()[1]
+  eq(reply.count, 1)
+  assert(reply.body:find("expressions[0]", 1, true), reply.body)
+end)
+
 test("a run that ends during the frames of an `advance` takes no reply away", function()
   local it = link(140)
   local advance = "\x85" .. ("<I4"):pack(5)

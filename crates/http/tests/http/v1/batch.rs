@@ -193,6 +193,11 @@ fn arguments_are_checked_before_any_operation_is_performed() {
     ] {
         refused(json!([first, wrong]), 1, says);
     }
+    // Of two wrong operations, the first is reported.
+    let evaluate = json!({"op": "evaluate", "values": ["u8[0x10000000]"]});
+    let done =
+        batch(&server, &json!({"ops": [evaluate, {"op": "write8", "address": 0x1000_0000, "value": 7}]}));
+    assert_eq!((&done["failed"], done["results"].as_array().unwrap().len()), (&0.into(), 1), "{done}");
     let advance = |frames: u32| json!({"op": "advance", "frames": frames});
     refused(json!([first, advance(3600), advance(1)]), 2, "run 3600");
     assert_eq!(server.number("/core/currentframe"), 0, "no frame has run");
