@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::gate::{Gate, LOGIN, RequestHead};
+use super::gate::{Gate, LOGIN, LOGOUT, RequestHead};
 use super::session;
 use crate::failure::Failure;
 use crate::transport::connection::Peer;
@@ -122,12 +122,13 @@ fn with_cookie(cookie: &str, next: Option<&str>) -> Response {
     response
 }
 
-/// The address if it belongs to this server, and otherwise the address of the start page. In an address that begins
-/// with `//` or `/\`, browsers interpret the next part as the name of another server.
+/// The address if a browser can open it on this server, and otherwise the address of the start page. In an address that
+/// begins with `//` or `/\`, browsers interpret the next part as the name of another server.
 fn local(address: &str) -> &str {
     let plain = address.bytes().all(|byte| byte.is_ascii_graphic());
     let own = address.starts_with('/') && !address[1..].starts_with(['/', '\\']);
-    if plain && own { address } else { "/" }
+    let posted = matches!(address.split('?').next(), Some(LOGIN | LOGOUT));
+    if plain && own && !posted { address } else { "/" }
 }
 
 /// Escapes a text for HTML, including attributes in double quotes.
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_login_redirects_only_to_addresses_of_this_server() {
+    fn a_login_redirects_only_to_pages_of_this_server() {
         for address in ["/", "/docs", "/screen.png?x=1&y=//2"] {
             assert_eq!(local(address), address);
         }
@@ -152,6 +153,8 @@ mod tests {
             "evil",
             "/\t/evil.example",
             "/a\r\nb",
+            LOGIN,
+            "/v1/logout?x=1",
         ] {
             assert_eq!(local(address), "/", "{address}");
         }
