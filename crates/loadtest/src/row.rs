@@ -319,8 +319,12 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
         ));
     }
     if row.waited_percent() > 100.0 * WAITED {
+        let awaited = match connections {
+            1 => "the only connection".to_owned(),
+            _ => format!("one of the {connections} connections"),
+        };
         warnings.push(format!(
-            "{:.0} % of the requests had to wait for one of the {connections} connections, and this counts as latency: {}",
+            "{:.0} % of the requests had to wait for {awaited}, and this counts as latency: {}",
             row.waited_percent(),
             if row.tester_limited() {
                 "the tester was too slow for this rate"

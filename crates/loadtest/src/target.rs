@@ -108,7 +108,7 @@ impl<'a> Call<'a> {
 /// Why a request did not get a correct reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// No program listens at the address, or its queue for new connections was full.
+    /// The connection was refused, usually because no program listens at the address.
     Refused,
     /// The connection broke before the reply was complete.
     Reset,

@@ -69,10 +69,13 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The rows as gauges, for a file that Prometheus' node exporter reads, or for a push gateway.
+/// The rows as gauges, for a file that Prometheus' node exporter reads, or for a push gateway. They reject samples with
+/// the same labels, so of several runs with the same load, such as those of a search, only the last one is written.
 pub fn prometheus(report: &Report) -> String {
     let mut out = String::new();
-    let rows = report.shown();
+    let shown = report.shown();
+    let is_last = |index: usize| shown[index + 1..].iter().all(|later| load(later) != load(shown[index]));
+    let rows: Vec<_> = (0..shown.len()).filter(|index| is_last(*index)).map(|index| shown[index]).collect();
     let labels = |row: &Row, more: &str| {
         let value = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let (url, strategy) = (value(&report.target.url), value(&report.target.strategy));

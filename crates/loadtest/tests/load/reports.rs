@@ -114,6 +114,15 @@ fn exports_separate_stages_by_commas() {
 }
 
 #[test]
+fn metrics_of_runs_with_the_same_load_have_no_sample_twice() {
+    let (plan, rows) = rows(Duration::ZERO);
+    let again = Row { correct: 7, ..rows[0].clone() };
+    let metrics = export::prometheus(&report(&plan, vec![rows[0].clone(), again]));
+    let replies: Vec<_> = metrics.lines().filter(|line| line.contains("correct_replies{")).collect();
+    assert!(replies.len() == 1 && replies[0].ends_with(" 7"), "{metrics}");
+}
+
+#[test]
 fn another_schema_is_refused() {
     let json = report(&Plan::default(), vec![]).to_json();
     let newer = json.replace("\"schema_version\": 1", "\"schema_version\": 2");
