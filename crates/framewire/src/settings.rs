@@ -43,7 +43,7 @@ pub struct Settings {
     pub paused: bool,
     /// Read names of addresses from this .sym, .map, .toml or .tbl file, for the emulator NAME or for all; can be
     /// repeated (in the variable: separated by commas)
-    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS", value_delimiter = ',')]
+    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS")]
     #[serde(deserialize_with = "one_or_many")]
     pub symbols: Vec<PathBuf>,
     /// Serve HTTP at this address; port 0 takes a free port [default: 127.0.0.1:5000]
@@ -52,22 +52,22 @@ pub struct Settings {
     /// Apply this IPS, UPS or BPS patch to the ROM of the emulator NAME or of all; `none` applies no patch; can be
     /// repeated (in the variable: separated by commas) [default: a patch next to the ROM with its name and the ending
     /// .ups, .ips or .bps]
-    #[arg(long, value_name = "[NAME=]FILE|none", env = "FRAMEWIRE_PATCH", value_delimiter = ',')]
+    #[arg(long, value_name = "[NAME=]FILE|none", env = "FRAMEWIRE_PATCH")]
     #[serde(deserialize_with = "one_or_many")]
     pub patch: Vec<PathBuf>,
     /// Load the cheats of this file, as mGBA writes them, for the emulator NAME or for all; can be repeated (in the
     /// variable: separated by commas)
-    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_CHEATS", value_delimiter = ',')]
+    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_CHEATS")]
     #[serde(deserialize_with = "one_or_many")]
     pub cheats: Vec<PathBuf>,
     /// Keep the battery save of the emulator NAME, or of the only one, in this file; can be repeated (in the variable:
     /// separated by commas) [default: next to the ROM, with the ending .sav]
-    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SAVE", value_delimiter = ',')]
+    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SAVE")]
     #[serde(deserialize_with = "one_or_many")]
     pub save: Vec<PathBuf>,
     /// The save memory of the Game Boy Advance game of the emulator NAME or of all: auto, none, sram, sram512,
     /// flash512, flash1m, eeprom or eeprom512; can be repeated (in the variable: separated by commas) [default: auto]
-    #[arg(long, value_name = "[NAME=]TYPE", env = "FRAMEWIRE_SAVE_TYPE", value_delimiter = ',')]
+    #[arg(long, value_name = "[NAME=]TYPE", env = "FRAMEWIRE_SAVE_TYPE")]
     #[serde(deserialize_with = "one_or_many")]
     pub save_type: Vec<String>,
     /// Start the embedded core with the console's BIOS in this file, which shows its intro [default: a replacement

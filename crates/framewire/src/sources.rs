@@ -65,25 +65,31 @@ impl FromArgMatches for RawSettings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<RawSettings, Error> {
         let mut command_line = Settings::from_arg_matches(matches)?;
         // The source matters only for settings that choose or configure an emulator; clap merges the others.
-        let addresses = from_environment(matches, "attach", &mut command_line.attach);
-        let addresses = addresses.iter().flat_map(|value| value.split(',')).filter(|text| !text.is_empty());
-        let paths = from_environment(matches, "rom", &mut command_line.rom);
-        let scripts = from_environment(matches, "lua", &mut command_line.lua);
+        let paths = |id, values: &mut Vec<PathBuf>| {
+            from_environment(matches, id, values).into_iter().flat_map(split).collect()
+        };
+        let texts = |id, values: &mut Vec<String>| {
+            from_environment(matches, id, values)
+                .iter()
+                .flat_map(|text| parts(text))
+                .map(str::to_owned)
+                .collect()
+        };
         let environment = Settings {
-            rom: paths.into_iter().flat_map(split).collect(),
-            attach: addresses.map(str::to_owned).collect(),
-            symbols: from_environment(matches, "symbols", &mut command_line.symbols),
-            patch: from_environment(matches, "patch", &mut command_line.patch),
-            cheats: from_environment(matches, "cheats", &mut command_line.cheats),
-            save: from_environment(matches, "save", &mut command_line.save),
-            save_type: from_environment(matches, "save_type", &mut command_line.save_type),
+            rom: paths("rom", &mut command_line.rom),
+            attach: texts("attach", &mut command_line.attach),
+            symbols: paths("symbols", &mut command_line.symbols),
+            patch: paths("patch", &mut command_line.patch),
+            cheats: paths("cheats", &mut command_line.cheats),
+            save: paths("save", &mut command_line.save),
+            save_type: texts("save_type", &mut command_line.save_type),
             bios: from_environment(matches, "bios", &mut command_line.bios),
             gb_model: from_environment(matches, "gb_model", &mut command_line.gb_model),
             gb_palette: from_environment(matches, "gb_palette", &mut command_line.gb_palette),
             no_sgb_borders: from_environment(matches, "no_sgb_borders", &mut command_line.no_sgb_borders),
             speed: from_environment(matches, "speed", &mut command_line.speed),
             clock: from_environment(matches, "clock", &mut command_line.clock),
-            lua: scripts.into_iter().flat_map(split).collect(),
+            lua: paths("lua", &mut command_line.lua),
             channel: from_environment(matches, "channel", &mut command_line.channel),
             ..Settings::default()
         };
@@ -146,10 +152,15 @@ impl clap::Args for RawSettings {
     }
 }
 
-/// Splits the value of an environment variable, which contains paths separated by commas.
+/// The parts of an environment variable's value, which are separated by commas.
+fn parts(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').filter(|part| !part.is_empty())
+}
+
+/// Splits the value of an environment variable that contains paths.
 fn split(paths: PathBuf) -> Vec<PathBuf> {
     match paths.to_str() {
-        Some(text) => text.split(',').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
+        Some(text) => parts(text).map(PathBuf::from).collect(),
         None => vec![paths],
     }
 }
@@ -195,9 +206,10 @@ impl Settings {
                     ..fallback
                 };
             }
-        } else if self.embedded().is_some() && fallback.rom.is_empty() {
-            // These settings configure an embedded core, and the fallback only attaches to mGBAs.
-            fallback.attach.clear();
+        } else if self.embedded().is_some() && fallback.rom.is_empty() && !fallback.attach.is_empty() {
+            // These settings configure an embedded core, and the fallback only attaches to mGBAs. The symbols of the
+            // fallback belong to the games of these mGBAs.
+            fallback = Settings { attach: vec![], symbols: vec![], ..fallback };
         }
         fn first<T>(set: Vec<T>, fallback: Vec<T>) -> Vec<T> {
             if set.is_empty() { fallback } else { set }
@@ -287,6 +299,15 @@ mod tests {
         let settings =
             from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, "speed = 2")?;
         assert_eq!(settings.speed, None);
+        Ok(())
+    }
+
+    #[test]
+    fn symbols_of_a_file_are_dropped_together_with_its_attached_emulators() -> anyhow::Result<()> {
+        let faster = Settings { speed: Some(SetSpeed::Unlimited), ..Default::default() };
+        let text = "attach = \"desk=a\"\nsymbols = \"desk=game.sym\"";
+        let settings = from_toml(RawSettings { command_line: faster, ..Default::default() }, text)?;
+        assert!(settings.attach.is_empty() && settings.symbols.is_empty());
         Ok(())
     }
 
@@ -391,8 +412,12 @@ mod tests {
     fn only_environment_variables_are_split_at_commas() {
         assert_eq!(split("a.lua,b c.lua".into()), [PathBuf::from("a.lua"), "b c.lua".into()]);
         let command = <RawSettings as clap::Args>::augment_args(Command::new("test"));
-        let matches = command.get_matches_from(["test", "--lua", "a,b.lua", "--lua", "c.lua"]);
-        let given = RawSettings::from_arg_matches(&matches).unwrap();
-        assert_eq!(given.command_line.lua, [PathBuf::from("a,b.lua"), "c.lua".into()]);
+        for option in ["--lua", "--symbols", "--patch", "--cheats", "--save", "--rom"] {
+            let matches = command.clone().get_matches_from(["test", option, "a,b", option, "c"]);
+            let given = RawSettings::from_arg_matches(&matches).unwrap().command_line;
+            let Settings { lua, symbols, patch, cheats, save, rom, .. } = given;
+            let all = [lua, symbols, patch, cheats, save, rom].concat();
+            assert_eq!(all, [PathBuf::from("a,b"), "c".into()], "{option}");
+        }
     }
 }

@@ -87,7 +87,9 @@ impl BenchTarget {
             bail!("{option} is for http:// and https:// targets, and {url} is neither");
         }
         if let Some(option) = args.embedded_option() {
-            bail!("{option} is for the target `embedded`; leave it out, or measure `embedded` instead of {url}");
+            bail!(
+                "{option} is for the target `embedded`; leave it out, or measure `embedded` instead of {url}"
+            );
         }
         match url.scheme.as_str() {
             "http" | "https" => http(url, args),
