@@ -29,13 +29,13 @@ def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
     if isinstance(type, str) and type in DTYPES:
         return DTYPES[type]
     try:
-        dtype = np.dtype(type)
-    except TypeError:
+        dtype = np.dtype(object) if type is None else np.dtype(type)
+    except (TypeError, ValueError, SyntaxError):
         dtype = np.dtype(object)
     if dtype.hasobject or dtype.itemsize == 0:
         accepts = f"{', '.join(DTYPES)} or a NumPy type"
         raise InvalidRequest(f"type is {type!r}; use {accepts}", parameter="type", accepts=accepts)
-    return dtype if dtype.byteorder == ">" else dtype.newbyteorder("<")
+    return dtype.newbyteorder("<") if dtype.byteorder == "=" else dtype
 
 
 def codes_text(codes: str | Sequence[str]) -> str:
@@ -71,5 +71,5 @@ def check_counts(**counts: int | None) -> None:
 def cheat_number(id: int) -> int:
     """Checks the number of a cheat, and returns it. There is no cheat 0."""
     if not 1 <= whole(id, "id") <= 0xFFFF_FFFF:
-        raise InvalidRequest(f"id is {id}; use the number of a cheat, from 1 on, or None for all", parameter="id")
+        raise InvalidRequest(f"id is {id}; use the number of a cheat (1 or greater), or None for all", parameter="id")
     return whole(id, "id")

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -467,6 +468,18 @@ def test_one_client_serves_many_threads(server: Server, emulator: Client) -> Non
     waiting.join(10)
     assert not waiting.is_alive()
     assert not failures
+
+
+def test_structures_of_big_endian_numbers_keep_their_byte_order(emulator: Client) -> None:
+    emulator.write_bytes("scratch", bytes([1, 2, 3, 4]))
+    assert emulator.memory.array("scratch", [("a", ">u2"), ("b", ">u2")], 1)["a"][0] == 0x0102
+    assert emulator.memory.array("scratch", (">u2", (2,)), 1).tolist() == [[0x0102, 0x0304]]
+
+
+@pytest.mark.parametrize("type", ["u1,(", {"names": ["a"]}, ("u1", -1), None])
+def test_what_is_not_a_type_is_refused(emulator: Client, type: Any) -> None:
+    with pytest.raises(framewire.InvalidRequest, match="or a NumPy type"):
+        emulator.memory.array("scratch", type, 1)
 
 
 def test_calls_of_a_closed_client_fail(server: Server) -> None:
