@@ -59,9 +59,9 @@ export class Copied extends Error {}
 const LOG_LENGTH = 100;
 
 /**
- * How long a request may wait for its answer. For most requests, the server's own deadline is far shorter. A request
- * with `wait=true` has no limit here: its answer comes when the game has run enough frames, and the server limits how
- * long that takes.
+ * How long a request may wait for its answer. The server's own deadline is far shorter. Two kinds of requests have no
+ * limit here, because the server limits how long they take: those with `wait=true`, which wait until the game has run
+ * enough frames, and uploads.
  */
 const TIMEOUT_MS = 20_000;
 
@@ -220,7 +220,7 @@ export class Api {
   async #fetch(action) {
     /** @type {RequestInit} */
     const init = { method: action.method };
-    if (action.query?.wait !== true) init.signal = AbortSignal.timeout(TIMEOUT_MS);
+    if (action.query?.wait !== true && !action.file) init.signal = AbortSignal.timeout(TIMEOUT_MS);
     if (action.json !== undefined) {
       init.body = JSON.stringify(action.json);
       init.headers = { "Content-Type": "application/json" };
@@ -278,6 +278,7 @@ async function refusal(response) {
  * Copies with the clipboard API, or with a text selection if that fails. For example, pages that come from another
  * machine over plain HTTP have no clipboard API.
  * @param {string} text
+ * @throws {ApiError} if the browser did not copy it.
  */
 export async function copyText(text) {
   try {
@@ -287,7 +288,8 @@ export async function copyText(text) {
     area.value = text;
     document.body.append(area);
     area.select();
-    document.execCommand("copy");
+    const copied = document.execCommand("copy");
     area.remove();
+    if (!copied) throw new ApiError("this browser did not copy the text", 0);
   }
 }

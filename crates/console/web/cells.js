@@ -82,9 +82,11 @@ export class CellPicture {
         return mark;
       }),
     );
-    if (this.#chosen && (this.#chosen.column >= this.#columns || this.#chosen.row >= this.#rows)) {
-      this.#chosen = undefined;
-    }
+    /** @type {(cell: Cell | undefined) => Cell | undefined} */
+    const inside = (cell) =>
+      cell && cell.column < this.#columns && cell.row < this.#rows ? cell : undefined;
+    this.#chosen = inside(this.#chosen);
+    this.#hovered = inside(this.#hovered);
     this.#mark();
   }
 

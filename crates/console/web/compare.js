@@ -28,6 +28,8 @@ export class Comparison {
   #to = el("select", {});
   #summary = el("p", { class: "note", role: "status" });
   #list = el("ul", { class: "found", "aria-label": "Differences" });
+  /** How many comparisons have begun. */
+  #asked = 0;
 
   /**
    * @param {App} app
@@ -70,6 +72,8 @@ export class Comparison {
     await attempt(async () => {
       const to = this.#to.value === NOW ? {} : { to: this.#to.value };
       const emulator = this.#app.api.emulator.value;
+      this.#asked += 1;
+      const asked = this.#asked;
       /** @type {{ ranges: Range[], total: number, bytes: number }} */
       const { ranges, total, bytes } = await this.#app.api.read("/v1/snapshots/diff", {
         from: this.#from.value,
@@ -77,7 +81,8 @@ export class Comparison {
         encoding: "hex",
         limit: MOST,
       });
-      if (emulator !== this.#app.api.emulator.value) return;
+      // Another emulator may have been selected, or another comparison may have begun.
+      if (emulator !== this.#app.api.emulator.value || asked !== this.#asked) return;
       const differ = bytes === 1 ? "1 byte differs" : `${bytes.toLocaleString("en")} bytes differ`;
       const rest = total > ranges.length ? ` The first ${ranges.length} of ${total} places:` : "";
       setText(this.#summary, `${differ}.${rest}`);

@@ -1,6 +1,7 @@
 /** Combines the keys that the user holds on all input devices, and sends the changes to the emulator. */
 
 import { tap } from "./actions.js";
+import { attempt } from "./app.js";
 import { keysOf, maskOf } from "./keys.js";
 import { Store } from "./store.js";
 
@@ -107,7 +108,7 @@ export class Controller {
    */
   #copy(pressed) {
     if (pressed === 0) return;
-    void this.#api.copy(this.#api.addressed(tap(keysOf(pressed), 2)));
+    void attempt(() => this.#api.copy(this.#api.addressed(tap(keysOf(pressed), 2))));
   }
 }
 

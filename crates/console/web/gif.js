@@ -243,7 +243,7 @@ class CodeWriter {
   /** The index of the byte with the length of the current block. */
   #block = 1;
 
-  /** @param {number} smallest GIF's smallest size of a code: the size of an index, in bits. It is the first byte. */
+  /** @param {number} smallest GIF's "minimum code size": the size of an index, in bits. It is the first byte. */
   constructor(smallest) {
     this.#bytes.push(smallest, 0);
   }

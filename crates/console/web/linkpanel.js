@@ -53,7 +53,9 @@ export function linkPanel(app, latency, rate, losses) {
     if (place) setText(place, text);
   };
   latency.last.follow((last) => {
-    const times = latency.series.points.map(({ value }) => value).sort((a, b) => a - b);
+    const since = performance.now() - LATENCY_SPAN_MS;
+    const shown = latency.series.points.filter(({ at }) => at >= since);
+    const times = shown.map(({ value }) => value).sort((a, b) => a - b);
     say("Round trip", last === undefined ? "no answer" : milliseconds(last));
     say("Median", times.length > 0 ? milliseconds(times[times.length >> 1] ?? 0) : "–");
     say("Slowest", times.length > 0 ? milliseconds(times.at(-1) ?? 0) : "–");

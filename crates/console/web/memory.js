@@ -129,7 +129,9 @@ export class MemoryPanel {
         button({ icon: "down", label: "Page down", compact: true }, () =>
           this.goTo(this.#start + this.#grid.size),
         ),
-        button({ icon: "copy", label: "Copy the selected bytes", compact: true }, () => this.#copy()),
+        button({ icon: "copy", label: "Copy the selected bytes", compact: true }, () =>
+          attempt(() => this.#copy()),
+        ),
       ),
       el("div", { class: "scrolled" }, this.#grid.element, this.#bar),
       this.#note,
@@ -261,9 +263,9 @@ export class MemoryPanel {
     return this.#chosen?.size ?? (this.#gameBoy ? 0x1_0000 : 2 ** 32);
   }
 
-  #copy() {
+  async #copy() {
     const text = this.#grid.selectedText();
-    void copyText(text);
+    await copyText(text);
     // Only visible bytes are copied.
     toast(`Bytes copied: ${text.replaceAll(" ", "").length / 2}.`, "copied");
   }

@@ -75,6 +75,8 @@ export class StatusPoller {
   #rpc;
   /** How many polls were started. */
   #polls = 0;
+  /** The number of the newest poll whose answer was shown. */
+  #shown = 0;
   /** The newest poll. @type {Promise<void> | undefined} */
   #newest;
   /** @type {string | undefined} */
@@ -136,12 +138,14 @@ export class StatusPoller {
   /** @param {number} poll The number of this poll. */
   async #poll(poll) {
     const status = await this.#read();
-    // If a later poll has begun, its answer may already have come.
-    if (poll !== this.#polls) return;
+    // The answer of a later poll is already shown.
+    if (poll < this.#shown) return;
+    this.#shown = poll;
     this.status.set(status);
     const { phase, emulator } = status;
     if (emulator?.connected)
       this.game.set(`${this.#games} ${emulator.name} ${emulator.code} ${emulator.title}`);
+    if (poll !== this.#polls) return;
     const still = phase === "paused" || phase === "lockstep" ? EVERY_MS_STILL : EVERY_MS;
     const pause = phase === "unreachable" ? EVERY_MS_LOST : still;
     clearTimeout(this.#timer);

@@ -6,6 +6,8 @@ import { DEFAULT_BUTTONS, keysFor, partNames, partsHeld } from "../../../crates/
 import { keysOf, maskOf } from "../../../crates/console/web/keys.js";
 import { direction } from "../../../crates/console/web/pad.js";
 import { Series } from "../../../crates/console/web/series.js";
+import { StatusPoller } from "../../../crates/console/web/status.js";
+import { Store } from "../../../crates/console/web/store.js";
 import { expect, test } from "../support/test.ts";
 
 test("masks have the bits of the console's keys", () => {
@@ -34,6 +36,20 @@ test("a gamepad's buttons are mapped by position, and its stick by direction", (
   expect(keysHeld({ buttons: buttons(), axes: [] })).toEqual(new Set());
   expect(partNames("A", DEFAULT_BUTTONS)).toBe("1, 3");
   expect(partNames("Up", { "a3-": "Up" })).toBe("stick 2 ↑");
+});
+
+test("the state is shown while polls begin faster than answers come", async () => {
+  Object.assign(globalThis, { document: { hidden: false } });
+  const answers: (() => void)[] = [];
+  const call = (): Promise<unknown> =>
+    new Promise((resolve) => answers.push(() => resolve({ emulators: [] })));
+  const rpc = { socket: { connected: new Store(true) }, call };
+  const api = { emulator: new Store(undefined) };
+  const poller = new StatusPoller(api as never, rpc as never);
+  void poller.refresh();
+  void poller.refresh();
+  answers[0]?.();
+  await expect.poll(() => poller.status.value.phase).toBe("disconnected");
 });
 
 test("commands are quoted for a shell", () => {
