@@ -32,7 +32,10 @@ impl Picture {
         let mut encoder = png::Encoder::new(file, self.width.into(), self.height.into());
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(&self.rgb));
+        let written = encoder.write_header().and_then(|mut writer| {
+            writer.write_image_data(&self.rgb)?;
+            writer.finish()
+        });
         written.map_err(|error| Error::io(what)(std::io::Error::other(error)))
     }
 }

@@ -23,7 +23,7 @@ pub struct Sample {
     pub requests: u64,
     /// How many requests got a correct reply.
     pub correct: u64,
-    /// How many of the other requests failed, by the kind of failure.
+    /// How many requests got no correct reply, by the kind of failure.
     pub failures: BTreeMap<String, u64>,
     /// Correct replies per second. Without requests, frames per second.
     pub rate: Option<f64>,

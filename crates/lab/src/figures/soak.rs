@@ -68,7 +68,7 @@ impl Memory {
 /// Runs the load for `length`, at `rate` requests per second.
 ///
 /// # Errors
-/// If `length` is less than a second, or a program does not start or ends during the run.
+/// If `length` is less than a second, if a program does not start, or if one ends during the run.
 pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     if length < Duration::from_secs(1) {
         bail!("a soak of {length:?} is too short; give --minutes a number such as 10");

@@ -72,7 +72,7 @@ impl Prompt {
 
     /// The lines of the console, from the file that [`KEEP_CONSOLE`] writes.
     pub(super) fn console(&self) -> String {
-        fs::read_to_string(self.folder.join(CONSOLE)).unwrap_or_default()
+        text_of(&self.folder.join(CONSOLE)).unwrap_or_default()
     }
 
     /// Runs Lua code and returns the values that it returns, as text.
@@ -90,7 +90,7 @@ impl Prompt {
         };
         write(&format!("{name}.lua"), code)?;
         let folder = quoted(&self.folder.join(""));
-        write(&name, &RUNNER.replace("FOLDER", &folder).replace("NAME", &format!("\"{name}\"")))?;
+        write(&name, &RUNNER.replace("NAME", &format!("\"{name}\"")).replace("FOLDER", &folder))?;
 
         let result = self.folder.join(format!("{name}.result"));
         let part = self.folder.join(format!("{name}.result.part"));
@@ -106,7 +106,7 @@ impl Prompt {
                 }
             }
         }
-        let text = process.wait_for(&what, limit, |_| Ok(fs::read_to_string(&result).ok()))?;
+        let text = process.wait_for(&what, limit, |_| Ok(text_of(&result)))?;
         match text.split_once('\n') {
             Some(("ok", values)) => Ok(values.into()),
             Some((_, message)) => Err(Error::Lua(message.into())),
@@ -125,6 +125,11 @@ impl Prompt {
         desktop.type_text(line)?;
         desktop.press(&[Key::RETURN])
     }
+}
+
+/// The text of a file; `None` if it cannot be read. Lua writes any bytes, so it replaces those that are not UTF-8.
+fn text_of(path: &Path) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A path as a Lua string.
