@@ -27,7 +27,7 @@ LONG = 120
 def check(what: str, good: object, found: object) -> None:
     """Prints that a check passed, if `good` is true. Otherwise ends this program and prints what was `found`."""
     if not good:
-        sys.exit(f"windows-check: {what}: {found!r}")
+        sys.exit(f"windows-check: {what}: fails: {found!r}")
     print(f"windows-check: {what}: works", flush=True)
 
 
@@ -73,7 +73,8 @@ class Http:
 
 
 def requests(http: Http, folder: Path) -> None:
-    check("GET /core/getgametitle", http.text("GET", "/core/getgametitle") == "FRAMEWIRE", "another title")
+    title = http.text("GET", "/core/getgametitle")
+    check("GET /core/getgametitle", title == "FRAMEWIRE", title)
     first = int(http.text("GET", "/core/currentframe"))
     deadline = time.monotonic() + 30
     while int(http.text("GET", "/core/currentframe")) == first and time.monotonic() < deadline:

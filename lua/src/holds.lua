@@ -100,7 +100,8 @@ local function new(press, release)
   -- Holds `keys`. If earlier holds use some of them, the new hold waits until they have ended.
   function holds.hold(keys, frames)
     if holds.waiting >= limits.waiting_holds then
-      refusal.refuse(refusal.BUSY, "%d holds are already waiting for their keys", holds.waiting)
+      refusal.refuse(refusal.BUSY, "%d holds are already waiting for their keys, which is the limit; try again after "
+        .. "one has begun", holds.waiting)
     end
     local hold = { keys = keys, frames = frames }
     for key = 0, 9 do

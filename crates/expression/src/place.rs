@@ -111,7 +111,7 @@ impl Place {
 pub struct Symbol {
     /// Its bus address.
     pub address: u32,
-    /// The type of the numbers there, if the symbol file says so.
+    /// The type of the numbers there, if the symbol file names one.
     pub kind: Option<Type>,
     /// The number of elements of an array; 1 for a single number.
     pub count: u32,
@@ -157,7 +157,7 @@ pub trait Names {
     /// The meaning of `name`.
     ///
     /// # Errors
-    /// A sentence that says why the name is unknown, such as ``no symbol is called `scroe`; did you mean `score`?``
+    /// A sentence that says why the name is unknown, such as `no symbol is called "scroe"; did you mean "score"?`
     fn find(&self, name: &str) -> Result<Symbol, String>;
 
     /// The bytes of a text in memory.

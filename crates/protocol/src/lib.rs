@@ -1,6 +1,6 @@
 //! The messages between Framewire's processes. This crate encodes and decodes them, but does no I/O.
 //!
-//! The modules, from the lowest layer up:
+//! The modules:
 //!
 //! - [`wire`]: little-endian primitives over a byte buffer;
 //! - [`value`]: the self-describing result of an operation;
@@ -63,10 +63,10 @@ pub const PROTOCOL_VERSION: u32 = 1;
 /// read.
 pub const MAX_FRAME: usize = 24 * 1024 * 1024;
 
-/// Largest range of memory that one operation can read or write, in bytes.
+/// Largest range of memory that one operation can read, in bytes.
 pub const MAX_RANGE: u32 = 16 * 1024 * 1024;
 
-/// Largest number of frames that all operations `advance` of one batch run together.
+/// Largest number of frames that all `advance` operations of one batch can run together.
 pub const MAX_ADVANCE: u32 = 3600;
 
 /// Largest number of operations in one batch.

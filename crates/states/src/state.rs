@@ -308,7 +308,9 @@ fn inflated(data: &[u8], limit: usize) -> Result<Vec<u8>, StateError> {
     let mut bytes = Vec::new();
     match ZlibDecoder::new(data).take(limit as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() <= limit => Ok(bytes),
-        Ok(_) => Err(format("its data is larger than any state's")),
+        Ok(_) => {
+            Err(format(format!("a part of it has more than {limit} bytes, more than in any real state")))
+        }
         Err(error) => Err(format(format!("its data cannot be decompressed ({error})"))),
     }
 }

@@ -51,7 +51,8 @@ pub(super) struct RecordTask {
     own_reset: bool,
     /// The keys held in the last reported frame.
     keys: u16,
-    /// Whether the emulator reports hashes. Otherwise the recorder reads memory and computes them.
+    /// Whether the emulator reports hashes of pictures and memory. Otherwise the recorder reads memory and computes
+    /// only hashes of memory.
     hashes: bool,
     /// The frame of the last hash of memory.
     hashed: Option<u64>,
@@ -264,7 +265,7 @@ impl RecordTask {
         let Some(passed) = event.ticks.checked_sub(known).filter(|passed| *passed > 0) else {
             return Ok(Continue(()));
         };
-        // An event comes in the first frame with other keys. So the frames before it had the old keys.
+        // New keys are reported in the first frame in which they are held. So the frames before it had the old keys.
         self.writer.keys(self.keys, passed - 1)?;
         self.keys = event.keys.unwrap_or(self.keys);
         self.writer.keys(self.keys, 1)?;
