@@ -141,7 +141,7 @@ fn a_slower_server_fails_the_comparison_and_the_goal() {
     };
     until_good(missed, |missed| missed.is_empty());
     let missed = || {
-        slow = rows(Duration::from_millis(30)).1;
+        slow = rows(Duration::from_millis(300)).1;
         goal.missed(&slow[0])
     };
     until_good(missed, |missed| missed[0].starts_with("p50<20ms: it was 30"));
