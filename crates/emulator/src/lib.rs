@@ -39,6 +39,8 @@ pub use watch::{
 };
 
 use framewire_protocol::Batch;
+#[cfg(doc)]
+use framewire_protocol::Op;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::broadcast;
@@ -50,8 +52,6 @@ pub trait Emulator: Send + Sync + 'static {
     /// `deadline`. If frames of an earlier [`Op::Advance`] still have to run in an attached emulator, the deadline is
     /// extended by the time that is left until the deadline of that operation. A batch whose deadline passes before it
     /// is started is not performed.
-    ///
-    /// [`Op::Advance`]: framewire_protocol::Op::Advance
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending;
 
     /// The state of the emulator. This does not wait for the emulator.
@@ -68,14 +68,10 @@ pub trait Emulator: Send + Sync + 'static {
     fn watch(&self, request: WatchRequest) -> Watch;
 
     /// The picture of each frame; `None` if only [`Op::Screenshot`] makes pictures.
-    ///
-    /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
     fn video(&self) -> Option<Video>;
 
     /// The picture of the frame after which the frame counter is `frame`. It is never the picture of a neighbouring
     /// frame, at any speed. `None` if only [`Op::Screenshot`] makes pictures.
-    ///
-    /// [`Op::Screenshot`]: framewire_protocol::Op::Screenshot
     fn picture_of(&self, frame: u32) -> Option<PendingPicture>;
 
     /// The sound of each frame; `None` if there is no sound.
@@ -83,7 +79,5 @@ pub trait Emulator: Send + Sync + 'static {
 
     /// The earlier states that [`Op::Rewind`] goes back to; `None` if an attached emulator's script is mGBA-http's.
     /// Without memory for a history, it stays empty. An attached emulator fetches states for ten minutes after a call.
-    ///
-    /// [`Op::Rewind`]: framewire_protocol::Op::Rewind
     fn history(&self) -> Option<Arc<History>>;
 }

@@ -63,36 +63,25 @@ impl Source for Known<'_> {
     }
 }
 
-/// The order is that of the codes, as in `ALL`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unary {
-    Minus,
-    Complement,
-    Not,
+/// Defines operators, and `ALL` with all of them. Their order is that of their codes.
+macro_rules! operators {
+    ($name:ident: $($operator:ident)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum $name {
+            $($operator),*
+        }
+
+        impl $name {
+            pub(crate) const ALL: &'static [$name] = &[$($name::$operator),*];
+        }
+    };
 }
 
-/// The order is that of the codes, as in `ALL`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Binary {
-    Or,
-    And,
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    BitOr,
-    BitXor,
-    BitAnd,
-    ShiftLeft,
-    ShiftRight,
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-}
+operators!(Unary: Minus Complement Not);
+operators!(Binary:
+    Or And Equal Unequal Less LessOrEqual Greater GreaterOrEqual BitOr BitXor BitAnd ShiftLeft ShiftRight
+    Add Subtract Multiply Divide Remainder
+);
 
 impl Node {
     /// Its value; `None` if it has no value, for example because of a division by zero.
@@ -172,9 +161,6 @@ impl Node {
 }
 
 impl Unary {
-    /// All of them, in the order of their codes.
-    pub(crate) const ALL: [Unary; 3] = [Unary::Minus, Unary::Complement, Unary::Not];
-
     fn apply(self, of: Number) -> Option<Number> {
         match (self, of) {
             (Unary::Minus, Number::Whole(of)) => of.checked_neg().map(Number::Whole),
@@ -187,28 +173,6 @@ impl Unary {
 }
 
 impl Binary {
-    /// All of them, in the order of their codes.
-    pub(crate) const ALL: [Binary; 18] = [
-        Binary::Or,
-        Binary::And,
-        Binary::Equal,
-        Binary::Unequal,
-        Binary::Less,
-        Binary::LessOrEqual,
-        Binary::Greater,
-        Binary::GreaterOrEqual,
-        Binary::BitOr,
-        Binary::BitXor,
-        Binary::BitAnd,
-        Binary::ShiftLeft,
-        Binary::ShiftRight,
-        Binary::Add,
-        Binary::Subtract,
-        Binary::Multiply,
-        Binary::Divide,
-        Binary::Remainder,
-    ];
-
     fn is_condition(self) -> bool {
         use Binary::*;
         matches!(self, Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)

@@ -18,7 +18,6 @@ pub const UNFINISHED: &str = ".unfinished-";
 /// [`UNFINISHED`], [`remove_abandoned`] removes the files that ended processes left.
 ///
 /// # Errors
-///
 /// If the file cannot be created.
 pub fn begin(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
     begin_as(folder, tempfile::Builder::new().prefix(prefix))
@@ -46,7 +45,6 @@ fn without_path(error: io::Error) -> io::Error {
 /// Syncs a complete file and moves it to `path`, where it replaces an existing file. The file stays open and locked.
 ///
 /// # Errors
-///
 /// If the system reports an error. Then the temporary file is removed, and `path` is unchanged.
 pub fn finish(file: NamedTempFile, path: &Path) -> io::Result<File> {
     file.as_file().sync_all()?;
@@ -59,7 +57,6 @@ pub fn finish(file: NamedTempFile, path: &Path) -> io::Result<File> {
 /// are followed. Returns the new file, which is locked while it is open.
 ///
 /// # Errors
-///
 /// If `path` is a folder, a pipe or a device; if the existing file is read-only; or if the system reports an error.
 /// Then `path` is unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
@@ -116,7 +113,6 @@ fn not_a_file() -> io::Error {
 /// could block the program forever. So could a file of `/proc` or `/sys`, which looks like a regular file.
 ///
 /// # Errors
-///
 /// If something else exists there, or the system reports an error.
 pub fn check_regular(path: &Path) -> io::Result<()> {
     let metadata = regular(path)?;
@@ -133,7 +129,6 @@ fn is_kernel_file(path: &Path) -> bool {
 /// supported, it removes nothing, because it cannot detect which processes have ended.
 ///
 /// # Errors
-///
 /// If the folder cannot be read. A folder that does not exist is not an error.
 pub fn remove_abandoned(folder: &Path) -> io::Result<usize> {
     let mut removed = 0;
@@ -187,7 +182,6 @@ pub fn lock_if_supported(_file: &File) -> Option<bool> {
 /// Checks that this process can create files in `folder`.
 ///
 /// # Errors
-///
 /// If it cannot; the error is the reason.
 pub fn check_writable(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]

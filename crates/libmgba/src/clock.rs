@@ -7,10 +7,9 @@ use crate::sys;
 pub enum Clock {
     /// The host's clock, whatever the speed of the emulator is.
     Host,
-    /// A clock that advances only with the frames. It continues across resets. Loading a
-    /// state with [`flags::RTC`](crate::flags::RTC) sets it: to the clock in the state
-    /// or, if the state was saved without such a clock, to the time at which the state
-    /// was made. If the state has neither, the clock continues.
+    /// A clock that advances only with the frames. It continues across resets. Loading a state with
+    /// [`flags::RTC`](crate::flags::RTC) sets it: to the clock in the state or, if the state was saved without such a
+    /// clock, to the time at which the state was made. If the state has neither, the clock continues.
     Frames(Time),
 }
 
@@ -19,8 +18,7 @@ pub enum Clock {
 pub struct Time {
     /// Unix time in milliseconds.
     pub unix_ms: i64,
-    /// The time zone of the calendar that a GBA game sees, in seconds east of UTC;
-    /// `None` for the host's time zone.
+    /// The time zone of the calendar that a GBA game sees, in seconds east of UTC; `None` for the host's time zone.
     pub zone: Option<i32>,
 }
 

@@ -25,9 +25,8 @@ pub struct Options {
 
 /// An emulated console with its game.
 ///
-/// Time passes for a core only in [`run_frame`](Core::run_frame) and
-/// [`step`](Core::step), and when a script runs frames. A core can move between
-/// threads, but only one thread uses it at a time.
+/// Time passes for a core only in [`run_frame`](Core::run_frame) and [`step`](Core::step), and when a script runs
+/// frames. A core can move between threads, but only one thread uses it at a time.
 pub struct Core {
     pub(crate) handle: Handle,
     /// The memory domains at the last load or reset. At each load or reset, mGBA also makes the table of domains that
@@ -40,22 +39,18 @@ pub struct Core {
     options: Options,
     /// The values of the sensors, in thousandths.
     pub(crate) sensors: [i32; Sensor::ALL.len()],
-    /// For a ROM that was given as bytes: the folder that it was written to, which is
-    /// removed with the core.
+    /// For a ROM that was given as bytes: the folder that it was written to, which is removed with the core.
     _home: Option<TempDir>,
 }
 
 impl Core {
-    /// Opens a ROM and resets the console. The ROM is a GBA, GB or GBC file, plain or
-    /// in a zip or 7z archive. If the archive has several games, the path continues
-    /// with the name of a game: `pack.zip/game.gba`.
+    /// Opens a ROM and resets the console. The ROM is a GBA, GB or GBC file, plain or in a zip or 7z archive. If the
+    /// archive has several games, the path continues with the name of a game: `pack.zip/game.gba`.
     ///
-    /// The game starts without its battery save; see
-    /// [`load_save`](Core::load_save). State slots are files in the ROM's folder with
-    /// the ROM's name.
+    /// The game starts without its battery save; see [`load_save`](Core::load_save). State slots are files in the ROM's
+    /// folder with the ROM's name.
     ///
     /// # Errors
-    ///
     /// One of the variants of [`Error`] about ROM files.
     pub fn open(path: &Path) -> Result<Core, Error> {
         Core::open_in(path, &Options::default(), None)
@@ -64,7 +59,6 @@ impl Core {
     /// Like [`open`](Core::open), with options.
     ///
     /// # Errors
-    ///
     /// As for [`open`](Core::open), and [`Error::Patch`] and [`Error::NotABios`].
     pub fn open_with(path: &Path, options: &Options) -> Result<Core, Error> {
         Core::open_in(path, options, None)
@@ -74,7 +68,6 @@ impl Core {
     /// state slots work too. The folder is removed with the core.
     ///
     /// # Errors
-    ///
     /// As for [`open`](Core::open).
     pub fn from_bytes(rom: &[u8]) -> Result<Core, Error> {
         Core::from_bytes_with(rom, &Options::default())
@@ -83,7 +76,6 @@ impl Core {
     /// Like [`from_bytes`](Core::from_bytes), with options.
     ///
     /// # Errors
-    ///
     /// As for [`open_with`](Core::open_with).
     pub fn from_bytes_with(rom: &[u8], options: &Options) -> Result<Core, Error> {
         let home = tempfile::Builder::new()
@@ -118,14 +110,12 @@ impl Core {
         Ok(core)
     }
 
-    /// Replaces the running ROM without resetting the console, as `emu:loadFile`
-    /// does in Lua. The processor continues in the new ROM at its current address;
-    /// call [`reset`](Core::reset) to start the game.
+    /// Replaces the running ROM without resetting the console, as `emu:loadFile` does in Lua. The processor continues
+    /// in the new ROM at its current address; call [`reset`](Core::reset) to start the game.
     ///
     /// The file is checked first: after an error, the running game has not changed.
     ///
     /// # Errors
-    ///
     /// As for [`open`](Core::open), and [`Error::OtherPlatform`].
     pub fn load_file(&mut self, path: &Path) -> Result<(), Error> {
         let rom = Rom::read_patched(path, &self.options.patching)?;

@@ -24,14 +24,17 @@ pub struct Domain {
     pub(crate) block: Block,
 }
 
-/// Memory domains. An offset past a domain's range on the bus is in its next bank. On
-/// the GBA, only saves can have banks; in other domains, such an offset wraps around.
-/// A read past the end of a Game Boy's ROM or video RAM, or past the end of a save of
-/// either console, returns 0xFF. Every offset is safe.
+/// Memory domains. An offset past a domain's range on the bus is in its next bank. On the GBA, only saves can have
+/// banks; in other domains, such an offset wraps around. A read past the end of a Game Boy's ROM or video RAM, or past
+/// the end of a save of either console, returns 0xFF. Every offset is safe.
 ///
-/// Lua's domains have errors that these domains do not have. Here, the banks of a Game
-/// Boy's video RAM follow each other. Cartridge RAM can be accessed while the game has
-/// it locked. A number at an unaligned offset consists of the bytes from there on.
+/// Lua's domains have errors that these domains do not have. Here, the banks of a Game Boy's video RAM follow each
+/// other. Cartridge RAM can be accessed while the game has it locked. A number at an unaligned offset consists of the
+/// bytes from there on.
+///
+/// # Errors
+/// The methods return [`Error::UnknownDomain`] if there is no domain with this index. `domain_read_range` and
+/// `domain_write_range` also return [`Error::RangeTooLong`].
 impl Core {
     /// The memory domains at the last load or reset.
     pub fn domains(&self) -> &[Domain] {
@@ -44,64 +47,36 @@ impl Core {
     }
 
     /// Reads a byte.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`].
     pub fn domain_read8(&mut self, index: usize, offset: u32) -> Result<u8, Error> {
         Ok(self.domain_read(index, offset, 1)? as u8)
     }
 
     /// Reads 16 bits, least significant byte first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`].
     pub fn domain_read16(&mut self, index: usize, offset: u32) -> Result<u16, Error> {
         Ok(self.domain_read(index, offset, 2)? as u16)
     }
 
     /// Reads 32 bits, least significant byte first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`].
     pub fn domain_read32(&mut self, index: usize, offset: u32) -> Result<u32, Error> {
         self.domain_read(index, offset, 4)
     }
 
     /// Writes a byte.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`].
     pub fn domain_write8(&mut self, index: usize, offset: u32, value: u8) -> Result<(), Error> {
         self.domain_write(index, offset, 1, value.into())
     }
 
     /// Writes 16 bits.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`].
     pub fn domain_write16(&mut self, index: usize, offset: u32, value: u16) -> Result<(), Error> {
         self.domain_write(index, offset, 2, value.into())
     }
 
     /// Writes 32 bits.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`].
     pub fn domain_write32(&mut self, index: usize, offset: u32, value: u32) -> Result<(), Error> {
         self.domain_write(index, offset, 4, value)
     }
 
     /// Reads `len` bytes one after another.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`] and [`Error::RangeTooLong`].
     pub fn domain_read_range(&mut self, index: usize, offset: u32, len: usize) -> Result<Vec<u8>, Error> {
         check_range(len)?;
         let mut bytes = vec![0; len];
@@ -110,10 +85,6 @@ impl Core {
     }
 
     /// Fills `bytes` as [`domain_read_range`](Core::domain_read_range) does.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`].
     pub fn domain_read_into(&mut self, index: usize, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
         let block = self.block(index)?;
         self.handle.domain_read_range(&block, offset, bytes);
@@ -127,10 +98,6 @@ impl Core {
     }
 
     /// Writes bytes one after another.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownDomain`] and [`Error::RangeTooLong`].
     pub fn domain_write_range(&mut self, index: usize, offset: u32, data: &[u8]) -> Result<(), Error> {
         check_range(data.len())?;
         let block = self.block(index)?;
@@ -153,10 +120,7 @@ impl Core {
     }
 
     fn block(&self, index: usize) -> Result<Block, Error> {
-        match self.domains.get(index) {
-            Some(domain) => Ok(domain.block),
-            None => Err(Error::UnknownDomain { index }),
-        }
+        self.domains.get(index).map(|domain| domain.block).ok_or(Error::UnknownDomain { index })
     }
 
     pub(crate) fn list_domains(&mut self) {

@@ -84,9 +84,8 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A valid ROM, but for another kind of console than this core.
-    /// Open it as a new [`Core`](crate::Core), and move the scripts to it with
-    /// [`adopt_scripts`](crate::Core::adopt_scripts).
+    /// A valid ROM, but for another kind of console than this core. Open it as a new [`Core`](crate::Core), and move
+    /// the scripts to it with [`adopt_scripts`](crate::Core::adopt_scripts).
     #[error("{} is a {rom} ROM and this core is a {running}", path.display())]
     OtherPlatform {
         /// The file.
@@ -96,8 +95,7 @@ pub enum Error {
         /// The console of this core.
         running: Platform,
     },
-    /// libmgba refused a ROM that looked right. If a game was running in the
-    /// core, it may be lost.
+    /// libmgba refused a ROM that looked right. If a game was running in the core, it may be lost.
     #[error("libmgba could not load {}", path.display())]
     LoadFailed {
         /// The file.
@@ -192,8 +190,7 @@ pub enum Error {
     /// A script was run before [`attach_scripts`](crate::Core::attach_scripts) was called.
     #[error("no script context: call attach_scripts first")]
     ScriptsNotAttached,
-    /// A script did not compile or ended with an error. Changes that it made before the
-    /// error stay.
+    /// A script did not compile or ended with an error. Changes that it made before the error stay.
     #[error("{message}")]
     Script {
         /// Lua's message, which names the script and the line.

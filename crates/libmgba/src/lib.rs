@@ -1,8 +1,7 @@
 //! A safe wrapper over libmgba, the library inside the mGBA emulator.
 //!
-//! A [`Core`] is an emulated console with its game. It can open a ROM, run frames,
-//! hold keys, read and write memory, save and load states, return the picture and
-//! the sound, and run Lua scripts as mGBA's own window does.
+//! A [`Core`] is an emulated console with its game. It can open a ROM, run frames, hold keys, read and write memory,
+//! save and load states, return the picture and the sound, and run Lua scripts as mGBA's own window does.
 //!
 //! ```no_run
 //! use framewire_libmgba::Core;
@@ -16,17 +15,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Layers: `shim/` is C code that is compiled against libmgba's headers, because
-//! the layout of libmgba's structures depends on its version and build flags;
-//! `sys` declares the shim and is the only module with `unsafe` in it; the rest
+//! Layers: `shim/` is C code that is compiled against libmgba's headers, because the layout of libmgba's structures
+//! depends on its version and build flags; `sys` declares the shim and is the only module with `unsafe` in it; the rest
 //! is safe Rust that uses `sys`.
 //!
-//! A core belongs to one thread at a time (`Send`, not `Sync`). Any number of
-//! cores may run at once, each on its own thread. This crate never reads or writes
-//! the user's mGBA configuration.
+//! A core belongs to one thread at a time (`Send`, not `Sync`). Any number of cores may run at once, each on its own
+//! thread. This crate never reads or writes the user's mGBA configuration.
 //!
-//! The documentation describes the behaviour of mGBA 0.10.1, the oldest supported
-//! version. The tests check it.
+//! The documentation describes the behaviour of mGBA 0.10.1, the oldest supported version. The tests check it.
 
 mod archive;
 mod cheat;
@@ -78,14 +74,12 @@ pub const BUILD: &str = env!("FRAMEWIRE_LIBMGBA_BUILD");
 /// The largest ROM that is accepted, in bytes.
 pub const MAX_ROM_SIZE: usize = 64 << 20;
 
-/// The longest range that can be read or written at once, in bytes. It is the
-/// size of the largest part of a GBA's address space: one of the three mirrors
-/// of the cartridge's ROM.
+/// The longest range that can be read or written at once, in bytes. It is the size of the largest part of a GBA's
+/// address space: one of the three mirrors of the cartridge's ROM.
 pub const MAX_RANGE: usize = 32 << 20;
 
 /// The largest savestate that is accepted, in bytes; a real one is below 1 MiB.
 pub const MAX_STATE_SIZE: usize = 16 << 20;
 
-/// The largest battery save that is accepted, in bytes; a real one has up to
-/// 128 KiB and a few bytes for a clock.
+/// The largest battery save that is accepted, in bytes; a real one has up to 128 KiB and a few bytes for a clock.
 pub const MAX_SAVE_SIZE: usize = 1 << 20;

@@ -7,8 +7,7 @@ use crate::sys::{Canvas, drop_fourth_bytes};
 /// The picture that the console drew last, borrowed from the core.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
-    /// The width in pixels: 240 for a GBA, 160 for a Game Boy, 256 with a Super Game
-    /// Boy's border.
+    /// The width in pixels: 240 for a GBA, 160 for a Game Boy, 256 with a Super Game Boy's border.
     pub width: u32,
     /// The height in pixels: 160, 144 or 224.
     pub height: u32,
@@ -28,7 +27,6 @@ impl Frame<'_> {
     /// A row, with 4 bytes for each pixel.
     ///
     /// # Panics
-    ///
     /// If the picture has no such row.
     pub fn row(&self, y: usize) -> &[u8] {
         &self.pixels[y * self.stride..][..self.width as usize * 4]
@@ -53,13 +51,11 @@ impl Core {
         Frame { width, height, stride, pixels }
     }
 
-    /// Draws into `canvas` from now on, in rows of 256 pixels. `None` means the core's
-    /// own memory again. The current picture is copied to the new place. Returns the
-    /// previous canvas. [`frame`](Core::frame) and screenshots work with and without a
-    /// canvas.
+    /// Draws into `canvas` from now on, in rows of 256 pixels. `None` means the core's own memory again. The current
+    /// picture is copied to the new place. Returns the previous canvas. [`frame`](Core::frame) and screenshots work
+    /// with and without a canvas.
     ///
     /// # Panics
-    ///
     /// If the canvas has fewer than [`PICTURE`](crate::PICTURE) words.
     pub fn draw_into(&mut self, canvas: Option<Canvas>) -> Option<Canvas> {
         self.handle.draw_into(canvas)
@@ -68,7 +64,6 @@ impl Core {
     /// The current picture as the bytes of a PNG file.
     ///
     /// # Errors
-    ///
     /// [`Error::Screenshot`].
     pub fn screenshot_png(&mut self) -> Result<Vec<u8>, Error> {
         self.handle.screenshot().map_err(|_| Error::Screenshot)
@@ -77,7 +72,6 @@ impl Core {
     /// Writes the current picture to a PNG file.
     ///
     /// # Errors
-    ///
     /// [`Error::Screenshot`] and [`Error::Io`].
     pub fn screenshot_file(&mut self, path: &Path) -> Result<(), Error> {
         let png = self.screenshot_png()?;

@@ -4,21 +4,17 @@ use crate::MAX_RANGE;
 use crate::core::Core;
 use crate::error::Error;
 
-/// The bus, as the game's own processor sees it. Every address can be used, and
-/// reads and writes of hardware registers have their effects. A Game Boy has 16
-/// address bits; higher bits are dropped.
+/// The bus, as the game's own processor sees it. Every address can be used, and reads and writes of hardware registers
+/// have their effects. A Game Boy has 16 address bits; higher bits are dropped.
 ///
-/// A number consists of the bytes from its address on, least significant first. An
-/// aligned number is read or written in one access of its width, any other number
-/// byte by byte. The GBA's memory for saves is 8 bits wide, so numbers there are read
-/// and written byte by byte too. The GBA's video memory does not accept single bytes,
-/// so a byte is written there together with its neighbour.
+/// A number consists of the bytes from its address on, least significant first. An aligned number is read or written in
+/// one access of its width, any other number byte by byte. The GBA's memory for saves is 8 bits wide, so numbers there
+/// are read and written byte by byte too. The GBA's video memory does not accept single bytes, so a byte is written
+/// there together with its neighbour.
 impl Core {
-    /// Reads `len` bytes one after another. Continues at address 0 after the last
-    /// address.
+    /// Reads `len` bytes one after another. Continues at address 0 after the last address.
     ///
     /// # Errors
-    ///
     /// [`Error::RangeTooLong`].
     pub fn read_range(&mut self, address: u32, len: usize) -> Result<Vec<u8>, Error> {
         check_range(len)?;
@@ -35,7 +31,6 @@ impl Core {
     /// Writes bytes one after another, each as `write8` does.
     ///
     /// # Errors
-    ///
     /// [`Error::RangeTooLong`].
     pub fn write_range(&mut self, address: u32, data: &[u8]) -> Result<(), Error> {
         check_range(data.len())?;
@@ -46,21 +41,18 @@ impl Core {
 
 /// The processor's registers.
 impl Core {
-    /// The names of the registers, such as "r0" to "r12", "sp", "lr", "pc" and "cpsr" for a
-    /// GBA.
+    /// The names of the registers, such as "r0" to "r12", "sp", "lr", "pc" and "cpsr" for a GBA.
     pub fn registers(&self) -> Vec<String> {
         (0..).map_while(|index| self.handle.register_name(index)).collect()
     }
 
-    /// The value of a register, or `None` if no register has that name. libmgba
-    /// accepts more names than [`registers`](Core::registers) lists, such as "r13" for
-    /// "sp".
+    /// The value of a register, or `None` if no register has that name. libmgba accepts more names than
+    /// [`registers`](Core::registers) lists, such as "r13" for "sp".
     pub fn read_register(&self, name: &str) -> Option<i32> {
         self.handle.read_register(&CString::new(name).ok()?)
     }
 
-    /// Sets a register; `false` if no register has that name. Bits that do not fit
-    /// a narrow register are dropped.
+    /// Sets a register; `false` if no register has that name. Bits that do not fit a narrow register are dropped.
     pub fn write_register(&mut self, name: &str, value: i32) -> bool {
         match CString::new(name) {
             Ok(name) => self.handle.write_register(&name, value),

@@ -30,7 +30,6 @@ pub(crate) struct Rom {
 /// Reads the bytes of a ROM as [`Core::open_with`](crate::Core::open_with) does, from a plain file or an archive.
 ///
 /// # Errors
-///
 /// As for [`Core::open_with`](crate::Core::open_with), if the file cannot be read, contains no game, or cannot be
 /// patched. This does not check that the bytes are a ROM.
 pub fn read_patched_rom(path: &Path, patching: &Patching) -> Result<Vec<u8>, Error> {

@@ -7,25 +7,21 @@ use crate::error::Error;
 use crate::log::Level;
 use crate::sys::Status;
 
-/// Lua scripts, with the globals that mGBA's window gives them: `emu`, `console`,
-/// `callbacks`, `socket`, `util`, `C`.
+/// Lua scripts, with the globals that mGBA's window gives them: `emu`, `console`, `callbacks`, `socket`, `util`, `C`.
 ///
-/// Scripts run on the thread that uses the core: while they are loaded, and in their
-/// callbacks. `frame` is called at the end of [`run_frame`](Core::run_frame), `reset`
-/// at the end of [`reset`](Core::reset), and `keysRead`, `savedataUpdated`,
-/// `crashed`, `sleep`, `stop` and `alarm` during emulation. `shutdown` is called when
-/// the scripts are detached or the core is dropped.
+/// Scripts run on the thread that uses the core: while they are loaded, and in their callbacks. `frame` is called at
+/// the end of [`run_frame`](Core::run_frame), `reset` at the end of [`reset`](Core::reset), and `keysRead`,
+/// `savedataUpdated`, `crashed`, `sleep`, `stop` and `alarm` during emulation. `shutdown` is called when the scripts
+/// are detached or the core is dropped.
 impl Core {
-    /// Makes a script context, which replaces an earlier one. `console` gets the
-    /// messages that scripts write to `console` and with `print` (which mGBA would send
-    /// to stdout), and all errors of scripts. If a callback fails with the same error in
-    /// each frame, the error is reported only once.
+    /// Makes a script context, which replaces an earlier one. `console` gets the messages that scripts write to
+    /// `console` and with `print` (which mGBA would send to stdout), and all errors of scripts. If a callback fails
+    /// with the same error in each frame, the error is reported only once.
     ///
     /// If SIGPIPE would end the process, it is ignored from now on, because scripts
     /// write to sockets that the other side may close.
     ///
     /// # Errors
-    ///
     /// [`Error::NoScripting`] and [`Error::OutOfMemory`].
     pub fn attach_scripts(&mut self, console: impl FnMut(Level, &str) + Send + 'static) -> Result<(), Error> {
         self.handle.attach_scripts(console).map_err(|status| match status {
@@ -51,11 +47,9 @@ impl Core {
         self.handle.adopt_scripts(&mut from.handle);
     }
 
-    /// Loads and runs a Lua file, in addition to scripts that already run. The same file
-    /// can be loaded again.
+    /// Loads and runs a Lua file, in addition to scripts that already run. The same file can be loaded again.
     ///
     /// # Errors
-    ///
     /// [`Error::Script`] (its message is also sent to the console),
     /// [`Error::ScriptsNotAttached`], [`Error::Io`], [`Error::NotAFile`], [`Error::OutOfMemory`].
     pub fn load_script(&mut self, path: &Path) -> Result<(), Error> {
@@ -66,7 +60,6 @@ impl Core {
     /// Runs Lua from memory. `name` stands for the file in messages.
     ///
     /// # Errors
-    ///
     /// As for [`load_script`](Core::load_script), except for the errors of the file.
     pub fn run_script_source(&mut self, name: &str, source: &str) -> Result<(), Error> {
         // In mGBA, an asterisk means that this is not the name of a file.

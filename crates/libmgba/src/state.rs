@@ -26,15 +26,12 @@ pub mod flags {
     pub const LOAD: u32 = 29;
 }
 
-/// Savestates in mGBA's own format, so they can be exchanged with mGBA in both
-/// directions. For `flags` see [`flags`].
+/// Savestates in mGBA's own format, so they can be exchanged with mGBA in both directions. For `flags` see [`flags`].
 impl Core {
-    /// The state of the console as bytes. With [`flags::SCREENSHOT`], this is a PNG
-    /// file. Without it, this is the bare state (0x61000 bytes for a GBA), followed by
-    /// the other parts in `flags`.
+    /// The state of the console as bytes. With [`flags::SCREENSHOT`], this is a PNG file. Without it, this is the bare
+    /// state (0x61000 bytes for a GBA), followed by the other parts in `flags`.
     ///
     /// # Errors
-    ///
     /// [`Error::StateSave`].
     pub fn save_state(&mut self, flags: u32) -> Result<Vec<u8>, Error> {
         self.handle.save_state(flags as c_int).map_err(|_| Error::StateSave)
@@ -43,11 +40,9 @@ impl Core {
     /// Loads a state. After an error, nothing has changed, except possibly after [`Error::OutOfMemory`].
     ///
     /// # Errors
-    ///
-    /// One of the variants of [`Error`] about states. As in mGBA, a state
-    /// is accepted if the title and the code of its game match the running game.
-    /// A bare state has no checksum: if only its body is damaged, it is accepted, and
-    /// the console continues from the damaged state.
+    /// One of the variants of [`Error`] about states. As in mGBA, a state is accepted if the title and the code of its
+    /// game match the running game. A bare state has no checksum: if only its body is damaged, it is accepted, and the
+    /// console continues from the damaged state.
     pub fn load_state(&mut self, state: &[u8], flags: u32) -> Result<(), Error> {
         if state.len() > MAX_STATE_SIZE {
             return Err(Error::StateTooLarge { len: state.len() as u64 });
@@ -67,7 +62,6 @@ impl Core {
     /// [`save_state`](Core::save_state) to a file.
     ///
     /// # Errors
-    ///
     /// As for [`save_state`](Core::save_state), and [`Error::Io`].
     pub fn save_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
         let state = self.save_state(flags)?;
@@ -77,7 +71,6 @@ impl Core {
     /// [`load_state`](Core::load_state) from a file.
     ///
     /// # Errors
-    ///
     /// As for [`load_state`](Core::load_state), and [`Error::Io`] and [`Error::NotAFile`].
     pub fn load_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
         let len = file_len(path)?;
@@ -92,7 +85,6 @@ impl Core {
     /// and the extension `.ssN` in the ROM's folder, where mGBA keeps it too.
     ///
     /// # Errors
-    ///
     /// As for [`save_state_file`](Core::save_state_file), and [`Error::SlotNumber`].
     pub fn save_state_slot(&mut self, slot: u32, flags: u32) -> Result<(), Error> {
         let path = self.slot_path(slot)?;
@@ -102,7 +94,6 @@ impl Core {
     /// [`load_state`](Core::load_state) from a slot.
     ///
     /// # Errors
-    ///
     /// As for [`load_state_file`](Core::load_state_file), and [`Error::EmptySlot`] and [`Error::SlotNumber`].
     pub fn load_state_slot(&mut self, slot: u32, flags: u32) -> Result<(), Error> {
         let path = self.slot_path(slot)?;
@@ -137,7 +128,6 @@ impl Core {
     /// changes. This crate does not read or write the file; the caller must do that.
     ///
     /// # Errors
-    ///
     /// [`Error::SaveSize`] and [`Error::OutOfMemory`].
     pub fn load_save(&mut self, bytes: &[u8]) -> Result<SaveId, Error> {
         self.put_save(bytes, false)
@@ -147,7 +137,6 @@ impl Core {
     /// to it are discarded.
     ///
     /// # Errors
-    ///
     /// As for [`load_save`](Core::load_save).
     pub fn load_temporary_save(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.put_save(bytes, true).map(drop)
@@ -171,11 +160,9 @@ impl Core {
         self.handle.forget_save(id.0);
     }
 
-    /// A copy of the save data. It is empty until libmgba has detected that the game
-    /// has a save.
+    /// A copy of the save data. It is empty until libmgba has detected that the game has a save.
     ///
     /// # Errors
-    ///
     /// [`Error::OutOfMemory`].
     pub fn save_data(&mut self) -> Result<Vec<u8>, Error> {
         self.handle.save_data().map_err(|_| Error::OutOfMemory)

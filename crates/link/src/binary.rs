@@ -56,14 +56,13 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[
     let heartbeat = Heartbeat { sent: None, heard: now, last: now - state.config.heartbeat, number: 0 };
     let mut decoder = Decoder::new();
     decoder.push(received);
-    let buffer = vec![0; READ];
     let mut connection = BinaryConnection {
         state,
         stream,
         decoder,
         out: Vec::new(),
         written: 0,
-        buffer,
+        buffer: vec![0; READ],
         heartbeat,
         silence: SilenceCheck::default(),
     };

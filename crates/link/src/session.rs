@@ -22,10 +22,10 @@ pub(crate) struct Submission {
 }
 
 /// One request from its submission to its answer.
-struct OpenRequest {
-    batch: Batch,
-    deadline: Instant,
-    respond: Respond,
+pub(crate) struct OpenRequest {
+    pub batch: Batch,
+    pub deadline: Instant,
+    pub respond: Respond,
     sent: Sent,
 }
 
@@ -109,20 +109,18 @@ impl Session {
     }
 
     /// Removes and returns the first request and its number, for connections that carry one request at a time.
-    pub fn take_first(&mut self) -> Option<(u64, Submission)> {
-        let (id, open) = self.open.pop_first()?;
-        self.deadlines.remove(&(open.deadline, id));
+    pub fn take_first(&mut self) -> Option<(u64, OpenRequest)> {
+        let (id, request) = self.open.pop_first()?;
+        self.deadlines.remove(&(request.deadline, id));
         self.unsent = self.unsent.max(id + 1);
-        let OpenRequest { batch, deadline, respond, .. } = open;
-        Some((id, Submission { batch, deadline, given_up: None, respond }))
+        Some((id, request))
     }
 
     /// Puts back a request that [`Session::take_first`] returned. It counts as sent, but will be sent again, because it
     /// has changed nothing.
-    pub fn put_back(&mut self, id: u64, submission: Submission) {
-        let Submission { batch, deadline, respond, .. } = submission;
-        self.deadlines.insert((deadline, id));
-        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: Sent::Harmless });
+    pub fn put_back(&mut self, id: u64, request: OpenRequest) {
+        self.deadlines.insert((request.deadline, id));
+        self.open.insert(id, OpenRequest { sent: Sent::Harmless, ..request });
         self.unsent = self.unsent.min(id);
     }
 

@@ -3,14 +3,14 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use framewire_protocol::{Batch, Effect, Op, OpError, Outcome, Status, marker};
+use framewire_protocol::{Effect, Op, OpError, Outcome, Status, marker};
 use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::LinkError;
 use crate::checks::{self, DomainSizes};
-use crate::session::{Respond, Submission};
+use crate::session::OpenRequest;
 use crate::silence::{self, SilenceCheck};
 use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
 
@@ -33,9 +33,7 @@ const KEYED: &str = "mGBA-http's script cannot remember what it has done under a
 struct Work {
     /// Its number in the session.
     id: u64,
-    batch: Batch,
-    deadline: Instant,
-    respond: Respond,
+    request: OpenRequest,
     /// The results so far. The operation after them was sent, unless `asked` is set.
     outcome: Outcome,
     /// How many of the operations were checked.
@@ -45,20 +43,15 @@ struct Work {
 }
 
 impl Work {
-    fn new(id: u64, submission: Submission) -> Work {
-        let Submission { batch, deadline, respond, .. } = submission;
-        Work { id, batch, deadline, respond, outcome: Outcome::default(), checked: 0, asked: None }
-    }
-
     /// Whether an operation that changes something was sent.
     fn may_have_changed(&self) -> bool {
         let sent = self.outcome.results.len() + usize::from(self.asked.is_none());
-        self.batch.ops.iter().take(sent).any(|op| op.info().effect == Effect::Change)
+        self.request.batch.ops.iter().take(sent).any(|op| op.info().effect == Effect::Change)
     }
 
     fn refuse(mut self, error: OpError) {
         self.outcome.results.push(Err(error));
-        (self.respond)(Ok(self.outcome));
+        (self.request.respond)(Ok(self.outcome));
     }
 
     /// The operations to check before the next one is sent. At first, these are all operations up to the first one that
@@ -66,12 +59,12 @@ impl Work {
     fn ops_to_check(&self) -> &[Op] {
         let done = self.outcome.results.len();
         let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
-        let end = match self.batch.ops.iter().position(loads) {
+        let end = match self.request.batch.ops.iter().position(loads) {
             _ if done > 0 => done + 1,
             Some(load) => load + 1,
-            None => self.batch.ops.len(),
+            None => self.request.batch.ops.len(),
         };
-        self.batch.ops.get(self.checked..end).unwrap_or_default()
+        self.request.batch.ops.get(self.checked..end).unwrap_or_default()
     }
 }
 
@@ -106,32 +99,27 @@ struct TextConnection<'a> {
 
 /// Serves the link's requests over `stream` until it breaks or the link is asked to stop.
 pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream) -> ConnectionEnd {
-    let heard = Instant::now() - HEARTBEAT;
-    let (out, received, silence) = (Vec::new(), Vec::new(), SilenceCheck::default());
-    let local = is_local(&stream);
     let mut connection = TextConnection {
         state,
+        local: is_local(&stream),
         stream,
-        out,
+        out: Vec::new(),
         written: 0,
-        received,
+        received: Vec::new(),
         searched: 0,
         waiting: None,
-        heard,
-        silence,
+        heard: Instant::now() - HEARTBEAT,
+        silence: SilenceCheck::default(),
         sizes: DomainSizes::default(),
-        local,
     };
-    let result = connection.serve().await;
-    let Err(error) = result else { return ConnectionEnd::Stopped };
+    let Err(error) = connection.serve().await else { return ConnectionEnd::Stopped };
     let problem = error.to_string();
     if let Some((Waiting::Work(work), _)) = connection.waiting {
         if work.may_have_changed() {
             let address = state.config.address.clone();
-            (work.respond)(Err(LinkError::Interrupted { address, problem: problem.clone() }));
+            (work.request.respond)(Err(LinkError::Interrupted { address, problem: problem.clone() }));
         } else {
-            let Work { id, batch, deadline, respond, .. } = work;
-            state.session.put_back(id, Submission { batch, deadline, given_up: None, respond });
+            state.session.put_back(work.id, work.request);
         }
     }
     ConnectionEnd::Broken(problem)
@@ -187,9 +175,9 @@ impl TextConnection<'_> {
     fn next_message(&mut self) {
         while self.waiting.is_none() {
             self.state.expire(&mut Vec::new());
-            let Some((id, submission)) = self.state.session.take_first() else { break };
-            let work = Work::new(id, submission);
-            if work.batch.key.is_some() && work.batch.effect() == Effect::Change {
+            let Some((id, request)) = self.state.session.take_first() else { break };
+            let work = Work { id, request, outcome: Outcome::default(), checked: 0, asked: None };
+            if work.request.batch.key.is_some() && work.request.batch.effect() == Effect::Change {
                 work.refuse(OpError::new(Status::Unsupported, KEYED));
             } else {
                 self.sizes.forget_old();
@@ -209,7 +197,7 @@ impl TextConnection<'_> {
     fn advance(&mut self, mut work: Work) {
         let ops = work.ops_to_check();
         // mGBA-http's routes accept any address, as mGBA does.
-        let any_address = work.batch.unchecked;
+        let any_address = work.request.batch.unchecked;
         let unknown = if any_address { None } else { self.sizes.unknown(ops) };
         if let Some(domain) = unknown
             && let Ok(message) = marker::message(&Op::DomainSize { domain: domain.clone() })
@@ -226,16 +214,16 @@ impl TextConnection<'_> {
         let refused = |(index, op)| Some((index, check(op).err()?));
         if let Some((index, error)) = ops.iter().enumerate().find_map(refused) {
             if work.outcome.results.is_empty() {
-                (work.respond)(Ok(Outcome::refused(work.outcome.frame, index, error)));
+                (work.request.respond)(Ok(Outcome::refused(work.outcome.frame, index, error)));
             } else {
                 work.refuse(error);
             }
             return;
         }
         work.checked += ops.len();
-        let op = work.batch.ops.get(work.outcome.results.len());
+        let op = work.request.batch.ops.get(work.outcome.results.len());
         match op.map(|op| marker::message(checks::as_bytes(op).as_ref().unwrap_or(op))) {
-            None => (work.respond)(Ok(work.outcome)),
+            None => (work.request.respond)(Ok(work.outcome)),
             Some(Ok(message)) => self.send(message, Waiting::Work(work)),
             Some(Err(not_carried)) => {
                 work.refuse(OpError::new(Status::Unsupported, not_carried.to_string()));
@@ -315,7 +303,7 @@ impl TextConnection<'_> {
             self.sizes.learn(domain, &answer);
             return self.advance(work);
         }
-        let Some(op) = work.batch.ops.get(work.outcome.results.len()) else { return };
+        let Some(op) = work.request.batch.ops.get(work.outcome.results.len()) else { return };
         let result = match checks::as_bytes(op) {
             Some(bytes) => marker::parse_reply(&bytes, reply).and_then(checks::number),
             None => marker::parse_reply(op, reply),
@@ -326,7 +314,7 @@ impl TextConnection<'_> {
         let failed = result.is_err();
         work.outcome.results.push(result);
         if failed {
-            (work.respond)(Ok(work.outcome));
+            (work.request.respond)(Ok(work.outcome));
         } else {
             self.advance(work);
         }
@@ -344,7 +332,7 @@ impl TextConnection<'_> {
             });
             self.silence.start(&self.state.config.address);
         }
-        let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.deadline <= now);
+        let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.request.deadline <= now);
         if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {
             self.waiting = Some((Waiting::Expired, since));
             let address = self.state.config.address.clone();
@@ -355,7 +343,7 @@ impl TextConnection<'_> {
             } else {
                 LinkError::Late { address }
             };
-            (work.respond)(Err(error));
+            (work.request.respond)(Err(error));
         }
     }
 }

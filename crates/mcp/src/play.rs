@@ -9,7 +9,6 @@ use crate::backend::Problem;
 use crate::session::Session;
 use crate::tools::{ToolError, set};
 
-/// The arguments of a run.
 pub(crate) struct Run<'a> {
     /// The steps, as the method `run` takes them.
     pub(crate) steps: Vec<Json>,
@@ -25,7 +24,6 @@ pub(crate) struct Run<'a> {
     pub(crate) key: Option<&'a str>,
 }
 
-/// The result of a run.
 pub(crate) struct RunResult {
     /// The frame counter at the end.
     pub(crate) frame: u32,

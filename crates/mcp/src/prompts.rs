@@ -2,7 +2,6 @@
 
 use crate::backend::Object;
 
-/// A prompt.
 pub(crate) struct Prompt {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
@@ -12,7 +11,6 @@ pub(crate) struct Prompt {
     text: &'static str,
 }
 
-/// All prompts.
 pub(crate) const ALL: [Prompt; 3] = [
     Prompt {
         name: "find_address",

@@ -24,7 +24,6 @@ pub(crate) struct Entry {
     pub(crate) media_type: &'static str,
 }
 
-/// The content of a resource.
 pub(crate) enum Content {
     /// JSON.
     Text(String),

@@ -149,7 +149,6 @@ impl Session {
     }
 }
 
-/// Reads the arguments of a tool.
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
     serde_path_to_error::deserialize(Json::Object(arguments)).map_err(|error| {
         let place = error.path().to_string();

@@ -35,7 +35,6 @@ pub(crate) struct Sessions {
     open: Mutex<HashMap<SessionId, Open>>,
 }
 
-/// An open session.
 struct Open {
     sender: String,
     used: Instant,

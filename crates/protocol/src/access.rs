@@ -117,7 +117,6 @@ impl<'a> Access<'a> {
     /// Refuses addresses that this bus does not have, and writes that would have no effect there.
     ///
     /// # Errors
-    ///
     /// If the access is refused. The error says which addresses are accepted.
     pub fn on(&self, bus: Bus) -> Result<(), OpError> {
         let Access { address, length, .. } = *self;
@@ -145,7 +144,6 @@ impl<'a> Access<'a> {
     /// Refuses offsets that a domain of `size` bytes does not have, and writes to a domain that takes no writes.
     ///
     /// # Errors
-    ///
     /// If the access is refused. The error says which offsets are accepted.
     pub fn within(&self, size: u32, writable: bool) -> Result<(), OpError> {
         let Access { domain, address, length, write } = *self;

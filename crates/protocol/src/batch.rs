@@ -50,7 +50,6 @@ impl Batch {
     /// Checks that the batch fits into a request. A batch that does not pass this check must not be encoded.
     ///
     /// # Errors
-    ///
     /// If the batch exceeds [`MAX_OPS`], [`MAX_KEY`] or [`MAX_FRAME`], or if its key is empty. The error says what to
     /// do instead.
     pub fn check(&self) -> Result<(), OpError> {
@@ -171,9 +170,7 @@ impl Outcome {
             _ => Err(OpError::failed("the reply does not have exactly one result")),
         }
     }
-}
 
-impl Outcome {
     /// Whether the batch may have changed anything. `ops` are its operations.
     pub fn has_changed(&self, ops: &[Op]) -> bool {
         let may_have = |result: &Result<Value, OpError>| match result {

@@ -30,28 +30,14 @@ pub enum Status {
 impl Status {
     /// Whether the operation was refused: nothing was done, so the operation can be sent again.
     pub fn is_refusal(self) -> bool {
-        matches!(
-            self,
-            Status::BadArgument
-                | Status::Unsupported
-                | Status::NoGame
-                | Status::Busy
-                | Status::NotDone
-                | Status::NotFound
-        )
+        use Status::*;
+        matches!(self, BadArgument | Unsupported | NoGame | Busy | NotDone | NotFound)
     }
 
-    const ALL: [Status; 9] = [
-        Status::BadArgument,
-        Status::Unsupported,
-        Status::NoGame,
-        Status::Failed,
-        Status::Busy,
-        Status::TooLarge,
-        Status::Lost,
-        Status::NotDone,
-        Status::NotFound,
-    ];
+    const ALL: [Status; 9] = {
+        use Status::*;
+        [BadArgument, Unsupported, NoGame, Failed, Busy, TooLarge, Lost, NotDone, NotFound]
+    };
 }
 
 impl Wire for Status {

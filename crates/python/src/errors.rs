@@ -1,8 +1,5 @@
 //! Converts Rust's errors to the exceptions of the Python module `framewire.errors`.
 
-use std::error::Error;
-use std::fmt::Write;
-
 use framewire_protocol::{OpError, Status};
 use pyo3::exceptions::PyOSError;
 use pyo3::{PyErr, import_exception};
@@ -63,13 +60,7 @@ pub(crate) fn of_env(error: framewire_vecenv::Error) -> PyErr {
 }
 
 /// An error's message with those of its causes.
-pub(crate) fn with_sources(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        // Writing to a string does not fail.
-        let _ = write!(text, ": {error}");
-        source = error.source();
-    }
-    text
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -9,7 +9,7 @@ use framewire_libmgba::{Clock, Core, Time};
 use framewire_protocol::timeline::KeyStep;
 use framewire_protocol::{Keys, OpError};
 use framewire_symbols::{Symbols, TextTable, decode_text};
-use framewire_vecenv::Memory;
+use framewire_vecenv::{Memory, find_domain};
 
 use crate::recorder::Recorder;
 
@@ -110,11 +110,7 @@ impl Observed {
 
 /// Returns an error if the game does not have the range's memory domain.
 fn check_domain(range: &Range, core: &Core) -> Result<(), String> {
-    let Some(name) = range.domain.as_deref().filter(|name| core.domain_index(name).is_none()) else {
-        return Ok(());
-    };
-    let names: Vec<&str> = core.domains().iter().map(|each| each.name.as_str()).collect();
-    Err(format!("there is no memory domain {name:?}; this game has {}", names.join(", ")))
+    range.domain.as_deref().map_or(Ok(()), |name| find_domain(core, name).map(drop))
 }
 
 /// The present bytes of a range.

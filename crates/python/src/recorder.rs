@@ -7,6 +7,7 @@ use framewire_emulator::embedded::hash_of_memory;
 use framewire_libmgba::{Clock, Core, flags};
 use framewire_recording::{Ending, Entry, Head, Recording, Start, Writer};
 use framewire_states::time;
+use pyo3::IntoPyObject;
 
 use crate::machine::Machine;
 
@@ -129,22 +130,36 @@ fn picture_hash(core: &Core) -> u32 {
     crc32fast::hash(&core.frame().to_rgb())
 }
 
-/// The result of a replay.
-#[derive(Default)]
+/// The result of a replay, in Python a `dict`.
+#[derive(Default, IntoPyObject)]
 pub(crate) struct Replayed {
+    /// Whether the whole recording was read, and nothing differed.
+    equal: bool,
     /// Frames of the recording.
-    pub(crate) frames: u64,
+    frames: u64,
     /// Frames that were played.
-    pub(crate) played: u64,
+    played: u64,
     /// Hashes of pictures that were compared.
-    pub(crate) pictures: u64,
+    pictures: u64,
     /// The recording's hashes of memory that the replay reached.
-    pub(crate) memories: u64,
-    /// The first difference: its frame, the last compared frame before it (all of its hashes were equal), what differs
-    /// (`picture` or `memory`), and the recorded and the played hash.
-    pub(crate) diverged: Option<(u64, u64, &'static str, u32, u32)>,
+    memories: u64,
     /// Why the recording could not be read to its end.
-    pub(crate) damage: Option<String>,
+    damage: Option<String>,
+    diverged: Option<Divergence>,
+}
+
+/// The first difference of a replay.
+#[derive(IntoPyObject)]
+struct Divergence {
+    frame: u64,
+    /// The last compared frame before it. All of its hashes were equal.
+    agreed: u64,
+    /// What differs: `picture` or `memory`.
+    what: &'static str,
+    /// The recorded hash, in hex digits.
+    recorded: String,
+    /// The played hash, in hex digits.
+    played: String,
 }
 
 /// Why a recording cannot be replayed.
@@ -206,7 +221,8 @@ pub(crate) fn replay(
             }
         } else if report.diverged.is_none() {
             let agreed = if agreed == report.played { before } else { agreed };
-            report.diverged = Some((report.played, agreed, what, recorded, played));
+            let [recorded, played] = [recorded, played].map(|hash| format!("{hash:08x}"));
+            report.diverged = Some(Divergence { frame: report.played, agreed, what, recorded, played });
             if !through {
                 break;
             }
@@ -216,5 +232,6 @@ pub(crate) fn replay(
     if let Ending::Damaged(damage) = recording.ending() {
         report.damage = Some(damage.to_string());
     }
+    report.equal = report.diverged.is_none() && report.damage.is_none();
     Ok(report)
 }

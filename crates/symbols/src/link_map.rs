@@ -12,7 +12,6 @@ const BEGIN: &str = "Linker script and memory map";
 /// or function.
 const SECTIONS: [&str; 7] = [".bss.", ".data.", ".rodata.", ".text.", ".iwram.", ".ewram.", ".sbss."];
 
-/// Whether a text is a link map.
 pub(crate) fn is_link_map(text: &str) -> bool {
     text.contains(BEGIN)
 }

@@ -56,7 +56,6 @@ impl<'de> Deserialize<'de> for FieldType {
     }
 }
 
-/// A memory map.
 pub(crate) struct MemoryMap {
     /// The fields that are plain numbers, or arrays of them, at fixed addresses, by name.
     pub(crate) fields: Vec<(String, Entry)>,
@@ -67,7 +66,6 @@ pub(crate) struct MemoryMap {
     pub(crate) rom: Option<Rom>,
 }
 
-/// Reads a memory map.
 pub(crate) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
     let map: Map = toml::from_str(text)?;
     let (mut fields, mut others) = (Vec::new(), Vec::new());

@@ -17,16 +17,16 @@ use crate::task::{Evaluated, Reading, STATE_FLAGS, Task};
 
 pub(crate) struct Environment {
     task: Arc<Task>,
-    core: Core,
+    pub(crate) core: Core,
     /// The number of frames at the end of each step that are drawn.
     drawn: u32,
     random: ChaCha8Rng,
     /// The keys of the previous frame. A frame repeats them with the probability `sticky` of the scenario.
     keys: u16,
     /// The number of frames since the start of the episode.
-    frames: u32,
+    pub(crate) frames: u32,
     /// The sum of the episode's rewards.
-    earned: f64,
+    pub(crate) earned: f64,
     /// Whether the episode has ended.
     over: bool,
     pictures: Option<Pictures>,
@@ -222,16 +222,6 @@ impl Environment {
         self.over = terminated || truncated || self.task.scenario.max_frames == Some(self.frames);
     }
 
-    /// The number of frames since the start of the episode.
-    pub(crate) fn frames(&self) -> u32 {
-        self.frames
-    }
-
-    /// The sum of the episode's rewards.
-    pub(crate) fn earned(&self) -> f64 {
-        self.earned
-    }
-
     /// The value of a formula that does not remember earlier frames; `None` if it has no value.
     pub(crate) fn value(&mut self, evaluated: &Evaluated) -> Option<Number> {
         value(&mut self.core, &mut self.values, evaluated, &mut History::default())
@@ -319,10 +309,6 @@ impl Environment {
             }
         }
         Ok(Sha256::digest(state).into())
-    }
-
-    pub(crate) fn core(&mut self) -> &mut Core {
-        &mut self.core
     }
 }
 

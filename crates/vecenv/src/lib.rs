@@ -26,7 +26,7 @@ mod vector;
 
 pub use batch::Batch;
 pub use error::Error;
-pub use memory::Memory;
+pub use memory::{Memory, find_domain};
 pub use search::{Explorer, Found, Goals, Job, Plan, Rollout};
 pub use task::Task;
 pub use vector::{Autoreset, Options, VectorEnv};

@@ -69,12 +69,20 @@ impl Bytes {
     }
 }
 
+/// The index of the memory domain with this name.
+///
+/// # Errors
+/// If the game does not have this domain.
+pub fn find_domain(core: &Core, name: &str) -> Result<usize, String> {
+    core.domain_index(name).ok_or_else(|| {
+        let names: Vec<&str> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
+        format!("there is no memory domain {name:?}; this game has {}", names.join(", "))
+    })
+}
+
 fn source(core: &Core, domain: Option<&str>, address: u32, len: usize) -> Result<Source, String> {
     if let Some(name) = domain {
-        let Some(domain) = core.domain_index(name) else {
-            let names: Vec<&str> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
-            return Err(format!("there is no memory domain {name:?}; this game has {}", names.join(", ")));
-        };
+        let domain = find_domain(core, name)?;
         let size = core.domains()[domain].size;
         if u64::from(address) + len as u64 > u64::from(size) {
             return Err(format!(

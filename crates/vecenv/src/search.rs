@@ -10,14 +10,15 @@ use framewire_protocol::Keys;
 use parking_lot::Mutex;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rayon::ThreadPool;
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use sha2::{Digest, Sha256};
 
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::task::{Evaluated, Task};
+use crate::vector::pool;
 
 /// The largest number of steps in a branch with random actions.
 const MAX_STEPS: u32 = 1_000_000;
@@ -164,7 +165,7 @@ impl Explorer {
         let task = Arc::new(Task::of(file, scenario, rom)?);
         let mut environment = Environment::new(&task, 0, false)?;
         environment.begin()?;
-        let core = environment.core();
+        let core = &environment.core;
         let compile = |name: &str, text: &String| {
             let wrong = |message: String| Error::Argument(format!("{name}: {message}"));
             let formula = Formula::parse(text, &*file.symbols).map_err(|error| wrong(error.to_string()))?;
@@ -179,11 +180,7 @@ impl Explorer {
         let score = goals.score.as_ref().map(|text| compile("score", text)).transpose()?;
         let goal = goals.goal.as_ref().map(|text| compile("goal", text)).transpose()?;
         let cell = goals.cell.iter().map(|text| compile("cell", text)).collect::<Result<_, _>>()?;
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|index| format!("search-{index}"))
-            .build()
-            .map_err(|error| Error::Threads(error.to_string()))?;
+        let pool = pool("search", threads)?;
         let start = environment.save()?.into();
         let idle = Mutex::new(vec![environment]);
         Ok(Explorer { task, pool, idle, start, score, goal, cell, known: HashMap::new() })
@@ -280,7 +277,7 @@ impl Explorer {
                 continue;
             }
             let (cell, score) = (self.cell_of(environment), self.score_of(environment));
-            let best = Best { score, frames: environment.frames() };
+            let best = Best { score, frames: environment.frames };
             let earlier = indexes.get(&cell).copied();
             let known = match earlier {
                 Some(index) => Some(Best { score: found[index].score, frames: found[index].frames }),
@@ -303,7 +300,7 @@ impl Explorer {
         let over = environment.is_over() && !reached;
         Ok(Rollout {
             score: self.score_of(environment),
-            frames: environment.frames(),
+            frames: environment.frames,
             state: if job.keep && !over { Some(environment.save()?) } else { None },
             hash: environment.hash()?,
             actions,
@@ -323,7 +320,7 @@ impl Explorer {
     fn score_of(&self, environment: &mut Environment) -> f64 {
         match &self.score {
             Some(score) => environment.value(score).map_or(0.0, Number::as_f64),
-            None => environment.earned(),
+            None => environment.earned,
         }
     }
 

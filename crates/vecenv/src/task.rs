@@ -156,24 +156,20 @@ impl Task {
     /// If there is no such action.
     pub fn keys(&self, action: i64) -> Result<u16, Error> {
         match &self.scenario.actions {
-            Actions::List(list) => match usize::try_from(action).ok().and_then(|index| list.get(index)) {
-                Some(keys) => Ok(keys.mask()),
-                None => {
+            Actions::List(list) => {
+                let keys = usize::try_from(action).ok().and_then(|index| list.get(index));
+                keys.map(|keys| keys.mask()).ok_or_else(|| {
                     let last = list.len() - 1;
-                    Err(Error::Argument(format!(
-                        "there is no action {action}; use a number from 0 to {last}"
-                    )))
-                }
-            },
+                    Error::Argument(format!("there is no action {action}; use a number from 0 to {last}"))
+                })
+            }
             Actions::Buttons(buttons) => {
-                let all: framewire_protocol::Keys = buttons.iter().copied().collect();
-                match u16::try_from(action).ok().filter(|mask| mask & !all.mask() == 0) {
-                    Some(mask) => Ok(mask),
-                    None => Err(Error::Argument(format!(
-                        "{action:#x} is not a mask of buttons; use a number from 0 to {:#x}",
-                        all.mask()
-                    ))),
-                }
+                let all = buttons.iter().copied().collect::<framewire_protocol::Keys>().mask();
+                u16::try_from(action).ok().filter(|mask| mask & !all == 0).ok_or_else(|| {
+                    Error::Argument(format!(
+                        "{action:#x} is not a mask of buttons; use a number from 0 to {all:#x}"
+                    ))
+                })
             }
         }
     }

@@ -39,6 +39,13 @@ pub struct Options {
     pub renders: bool,
 }
 
+/// A pool of threads with this name; with 0, one thread per processor.
+pub(crate) fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Error> {
+    let pool =
+        ThreadPoolBuilder::new().num_threads(threads).thread_name(move |index| format!("{name}-{index}"));
+    pool.build().map_err(|error| Error::Threads(error.to_string()))
+}
+
 /// Environments of one task that run at the same time.
 pub struct VectorEnv {
     task: Arc<Task>,
@@ -71,11 +78,7 @@ impl VectorEnv {
         if !(1..=MAX_ENVS).contains(&envs) {
             return Err(Error::Argument(format!("num_envs is {envs}; use a number from 1 to {MAX_ENVS}")));
         }
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|index| format!("vecenv-{index}"))
-            .build()
-            .map_err(|error| Error::Threads(error.to_string()))?;
+        let pool = pool("vecenv", threads)?;
         let task = Arc::new(task);
         let make = |index: usize| Environment::new(&task, index as u64, renders);
         let make = |index| make(index).map(|env| Arc::new(Mutex::new(env)));
@@ -313,7 +316,7 @@ impl VectorEnv {
         with: impl FnOnce(&mut framewire_libmgba::Core) -> T,
     ) -> Result<T, Error> {
         match self.envs.get(index) {
-            Some(env) => Ok(with(env.lock().core())),
+            Some(env) => Ok(with(&mut env.lock().core)),
             None => Err(self.unknown(index)),
         }
     }

@@ -31,7 +31,7 @@ fn one_side_creates_a_channel_and_the_other_attaches() {
 }
 
 #[test]
-fn a_time_limit_beyond_the_clock_is_no_limit() {
+fn a_time_limit_beyond_the_clock_never_ends_a_wait() {
     let (name, forever) = (name(), Some(Duration::MAX));
     let here = Endpoint::create(&name, Options::default()).expect("a new channel");
     let mut there = Endpoint::connect(&name, forever, Options::default()).expect("the other side");

@@ -38,7 +38,7 @@ pub(super) struct StateFetcher {
     progress: Mutex<FetchProgress>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct FetchProgress {
     /// Why the next state does not follow from the last one that was kept; `None` if it does.
     beginning: Option<Beginning>,
@@ -90,14 +90,7 @@ impl FetchProgress {
 impl StateFetcher {
     /// Creates an empty history that takes at most `budget` bytes of memory. With 0, no states are kept.
     pub fn new(budget: usize) -> StateFetcher {
-        let progress = FetchProgress {
-            beginning: Some(Beginning::Game),
-            kept: None,
-            keys: None,
-            went_to: None,
-            breaks: 0,
-            asked: None,
-        };
+        let progress = FetchProgress { beginning: Some(Beginning::Game), ..FetchProgress::default() };
         StateFetcher { history: Arc::new(History::new(budget)), progress: Mutex::new(progress) }
     }
 

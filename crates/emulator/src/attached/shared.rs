@@ -95,10 +95,6 @@ impl OwnTimelines {
             self.under_way.remove(&id);
         }
     }
-
-    fn clear(&mut self) {
-        *self = OwnTimelines::default();
-    }
 }
 
 /// The effect of an operation on [`AttachedState`], after it was performed.
@@ -213,7 +209,7 @@ impl AttachedState {
                 match count {
                     Some(_) => self.timelines.lock().under_way.clear(),
                     // The script was loaded again, so it numbers its timelines from 1 again.
-                    None => self.timelines.lock().clear(),
+                    None => *self.timelines.lock() = OwnTimelines::default(),
                 }
                 self.fetcher.discontinue(Beginning::State);
                 self.events.send(frame, EventKind::Missed { count });

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use framewire_libmgba::{Core, Error, flags};
+use framewire_protocol::op::OpKind;
 use framewire_protocol::{Op, OpError, Status};
 
 use super::errors::failed;
@@ -67,90 +68,22 @@ pub(super) enum Influence {
 
 impl Influence {
     pub fn of(op: &Op) -> Influence {
-        match op {
-            Op::Write8 { .. }
-            | Op::Write16 { .. }
-            | Op::Write32 { .. }
-            | Op::WriteRange { .. }
-            | Op::WriteAt { .. }
-            | Op::DomainWrite8 { .. }
-            | Op::DomainWrite16 { .. }
-            | Op::DomainWrite32 { .. }
-            | Op::WriteRegister { .. }
-            | Op::LoadSaveFile { .. }
-            | Op::AutoloadSave {}
-            | Op::Step {} => Influence::Change,
-            Op::Freeze { .. }
-            | Op::Unfreeze { .. }
-            | Op::AddCheat { .. }
-            | Op::LoadCheats { .. }
-            | Op::EnableCheat { .. }
-            | Op::RemoveCheat { .. }
-            | Op::SetSensor { .. }
-            | Op::Script { .. } => Influence::Surroundings,
-            Op::Reset {} | Op::LoadState { .. } | Op::LoadStateFile { .. } | Op::LoadStateSlot { .. } => {
-                Influence::Break
+        use OpKind::*;
+        match op.kind() {
+            Write8 | Write16 | Write32 | WriteRange | WriteAt | DomainWrite8 | DomainWrite16
+            | DomainWrite32 | WriteRegister | LoadSaveFile | AutoloadSave | Step => Influence::Change,
+            Freeze | Unfreeze | AddCheat | LoadCheats | EnableCheat | RemoveCheat | SetSensor | Script => {
+                Influence::Surroundings
             }
-            Op::Echo { .. }
-            | Op::CurrentFrame { .. }
-            | Op::FrameCycles { .. }
-            | Op::Frequency { .. }
-            | Op::GameCode { .. }
-            | Op::GameTitle { .. }
-            | Op::Platform { .. }
-            | Op::RomSize { .. }
-            | Op::Checksum { .. }
-            | Op::Cycles { .. }
-            | Op::Read8 { .. }
-            | Op::Read16 { .. }
-            | Op::Read32 { .. }
-            | Op::ReadRange { .. }
-            | Op::Domains { .. }
-            | Op::DomainBase { .. }
-            | Op::DomainBound { .. }
-            | Op::DomainName { .. }
-            | Op::DomainSize { .. }
-            | Op::DomainRead8 { .. }
-            | Op::DomainRead16 { .. }
-            | Op::DomainRead32 { .. }
-            | Op::DomainReadRange { .. }
-            | Op::ReadRegister { .. }
-            | Op::GetKeys { .. }
-            | Op::GetKey { .. }
-            | Op::SetKeys { .. }
-            | Op::AddKeys { .. }
-            | Op::ClearKeys { .. }
-            | Op::HoldKeys { .. }
-            | Op::PlayKeys { .. }
-            | Op::CancelKeys { .. }
-            | Op::Timeline { .. }
-            | Op::AppendKeys { .. }
-            | Op::SaveState { .. }
-            | Op::SaveStateFile { .. }
-            | Op::SaveStateSlot { .. }
-            | Op::LoadFile { .. }
-            | Op::LoadRom { .. }
-            | Op::Pause { .. }
-            | Op::Resume { .. }
-            | Op::SetSpeed { .. }
-            | Op::Advance { .. }
-            | Op::Lockstep { .. }
-            | Op::Run { .. }
-            | Op::Rewind { .. }
-            | Op::Screenshot { .. }
-            | Op::ScreenshotFile { .. }
-            | Op::ConsoleLog { .. }
-            | Op::ConsoleWarn { .. }
-            | Op::ConsoleError { .. }
-            | Op::Watch { .. }
-            | Op::Unwatch { .. }
-            | Op::Evaluate { .. }
-            | Op::ReadAt { .. }
-            | Op::Frozen { .. }
-            | Op::Cheats { .. }
-            | Op::Sensors { .. }
-            | Op::Layers { .. }
-            | Op::SetLayer { .. } => Influence::None,
+            Reset | LoadState | LoadStateFile | LoadStateSlot => Influence::Break,
+            Echo | CurrentFrame | FrameCycles | Frequency | GameCode | GameTitle | Platform | RomSize
+            | Checksum | Cycles | Read8 | Read16 | Read32 | ReadRange | Domains | DomainBase
+            | DomainBound | DomainName | DomainSize | DomainRead8 | DomainRead16 | DomainRead32
+            | DomainReadRange | ReadRegister | GetKeys | GetKey | SetKeys | AddKeys | ClearKeys
+            | HoldKeys | PlayKeys | CancelKeys | Timeline | AppendKeys | SaveState | SaveStateFile
+            | SaveStateSlot | LoadFile | LoadRom | Pause | Resume | SetSpeed | Advance | Lockstep | Run
+            | Rewind | Screenshot | ScreenshotFile | ConsoleLog | ConsoleWarn | ConsoleError | Watch
+            | Unwatch | Evaluate | ReadAt | Frozen | Cheats | Sensors | Layers | SetLayer => Influence::None,
         }
     }
 }

@@ -99,7 +99,6 @@ impl Machine {
         }
     }
 
-    /// Sends an event of this emulator.
     pub fn send_event(&self, kind: EventKind) {
         self.shared.events.send(self.core.frame_counter(), kind);
     }

@@ -92,10 +92,9 @@ impl Machine {
                 done(core.domain_write32(find_domain(core, &domain)?, address, value))?
             }
 
-            Op::ReadRegister { register } => match core.read_register(&register) {
-                Some(value) => Value::Int(i64::from(value)),
-                None => return Err(unknown_register(core, &register)),
-            },
+            Op::ReadRegister { register } => {
+                int(core.read_register(&register).ok_or_else(|| unknown_register(core, &register))?)
+            }
             Op::WriteRegister { register, value } => {
                 if !core.write_register(&register, value) {
                     return Err(unknown_register(core, &register));
@@ -123,8 +122,7 @@ impl Machine {
                 Value::None
             }
             Op::HoldKeys { keys, frames } => {
-                let keys = check_keys(keys)?;
-                self.hold_keys(keys, frames).map(|()| Value::None)?
+                self.hold_keys(check_keys(keys)?, frames).map(|()| Value::None)?
             }
 
             Op::PlayKeys { steps } => int(self.play(timeline::decode(&steps)?)?),

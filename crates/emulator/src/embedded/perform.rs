@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use framewire_protocol::batch::check_ops;
+use framewire_protocol::op::OpKind;
 use framewire_protocol::{Batch, Effect, Op, OpError, Outcome, Status, Value, run};
 
 use super::bounds;
@@ -61,28 +62,17 @@ pub(super) fn needs_picture(op: &Op) -> bool {
 /// The largest number of operations in a quick batch.
 const QUICK_OPS: usize = 16;
 /// The largest number of bytes that an operation of a quick batch reads.
-const QUICK_BYTES: u32 = 4096;
+const QUICK_BYTES: usize = 4096;
 
 /// Whether a batch is quick: it only reads, at most 64 KiB, and takes much less than a millisecond.
 pub(super) fn is_quick(batch: &Batch) -> bool {
-    let is_quick = |op: &Op| match op {
-        Op::CurrentFrame {}
-        | Op::FrameCycles {}
-        | Op::Cycles {}
-        | Op::Frequency {}
-        | Op::GameCode {}
-        | Op::GameTitle {}
-        | Op::Platform {}
-        | Op::Read8 { .. }
-        | Op::Read16 { .. }
-        | Op::Read32 { .. }
-        | Op::DomainRead8 { .. }
-        | Op::DomainRead16 { .. }
-        | Op::DomainRead32 { .. }
-        | Op::ReadRegister { .. }
-        | Op::GetKeys {}
-        | Op::GetKey { .. } => true,
-        Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length <= QUICK_BYTES,
+    use OpKind::*;
+    let is_quick = |op: &Op| match op.kind() {
+        CurrentFrame | FrameCycles | Cycles | Frequency | GameCode | GameTitle | Platform | Read8
+        | Read16 | Read32 | DomainRead8 | DomainRead16 | DomainRead32 | ReadRegister | GetKeys | GetKey => {
+            true
+        }
+        ReadRange | DomainReadRange => op.largest_result() <= QUICK_BYTES,
         _ => false,
     };
     batch.ops.len() <= QUICK_OPS && batch.ops.iter().all(is_quick)

@@ -35,25 +35,18 @@ impl Form {
 
 /// The forms that codes of this kind can have on a console; empty if the console has no codes of this kind.
 fn forms(platform: Platform, kind: CheatKind) -> &'static [Form] {
+    use CheatKind::*;
     match (platform, kind) {
-        (Platform::Gba, CheatKind::Auto) => &[Form::CodeBreaker, Form::GbaGameShark, Form::Raw],
-        (Platform::Gba, CheatKind::CodeBreaker) => &[Form::CodeBreaker],
-        (
-            Platform::Gba,
-            CheatKind::GameShark
-            | CheatKind::GameSharkRaw
-            | CheatKind::ActionReplay
-            | CheatKind::ActionReplayRaw,
-        ) => &[Form::GbaGameShark],
-        (Platform::Gba, CheatKind::GameGenie) => &[],
-        (Platform::Gb, CheatKind::Auto) => {
-            &[Form::GameShark, Form::GameGenie, Form::GbCodeBreaker, Form::Raw]
-        }
-        (Platform::Gb, CheatKind::GameShark) => &[Form::GameShark],
-        (Platform::Gb, CheatKind::GameGenie) => &[Form::GameGenie],
-        (Platform::Gb, CheatKind::CodeBreaker) => &[Form::GbCodeBreaker],
-        (Platform::Gb, CheatKind::GameSharkRaw | CheatKind::ActionReplay | CheatKind::ActionReplayRaw) => &[],
-        (_, CheatKind::Raw) => &[Form::Raw],
+        (_, Raw) => &[Form::Raw],
+        (Platform::Gba, Auto) => &[Form::CodeBreaker, Form::GbaGameShark, Form::Raw],
+        (Platform::Gba, CodeBreaker) => &[Form::CodeBreaker],
+        (Platform::Gba, GameShark | GameSharkRaw | ActionReplay | ActionReplayRaw) => &[Form::GbaGameShark],
+        (Platform::Gba, GameGenie) => &[],
+        (Platform::Gb, Auto) => &[Form::GameShark, Form::GameGenie, Form::GbCodeBreaker, Form::Raw],
+        (Platform::Gb, GameShark) => &[Form::GameShark],
+        (Platform::Gb, GameGenie) => &[Form::GameGenie],
+        (Platform::Gb, CodeBreaker) => &[Form::GbCodeBreaker],
+        (Platform::Gb, GameSharkRaw | ActionReplay | ActionReplayRaw) => &[],
     }
 }
 

@@ -14,7 +14,6 @@ const MAX_FILE: u64 = 1 << 20;
 /// Reads one of mGBA's cheat files.
 ///
 /// # Errors
-///
 /// If the file cannot be read, or a line does not have the right format. The codes are checked later, when the cheats
 /// are added.
 pub fn read_cheats(path: &Path) -> Result<Vec<Cheat>, Error> {

@@ -147,7 +147,6 @@ impl Core {
     /// A master code, and the keys of encrypted CodeBreaker codes, also apply to the cheats after this one.
     ///
     /// # Errors
-    ///
     /// [`Error::Cheat`] with the line and the reason; nothing is added.
     pub fn add_cheat(&mut self, cheat: &Cheat) -> Result<(), Error> {
         if cheat.name.len() > MAX_NAME || cheat.name.contains(char::is_control) {

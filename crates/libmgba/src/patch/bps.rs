@@ -14,7 +14,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
     let (mut from_rom, mut from_patched) = (0usize, 0usize);
     while !reader.is_at_end() {
         let begin = reader.at();
-        let refused = |text: String| Problem { at: begin, text };
+        let refused = |text: String| Problem::new(begin, text);
         let action = reader.number()?;
         let length = (action >> 2) + 1;
         if length > after - patched.len() {
@@ -70,8 +70,7 @@ fn moved(reader: &mut Reader<'_>, position: usize) -> Result<usize, Problem> {
     let distance = number >> 1;
     let target =
         if number & 1 == 0 { position.checked_add(distance) } else { position.checked_sub(distance) };
-    target.ok_or_else(|| Problem {
-        at: begin,
-        text: format!("the distance there leads {distance} bytes back from byte {position}"),
+    target.ok_or_else(|| {
+        Problem::new(begin, format!("the distance there leads {distance} bytes back from byte {position}"))
     })
 }

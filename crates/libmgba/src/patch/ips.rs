@@ -18,10 +18,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
             break;
         }
         if rest.is_empty() {
-            return Err(Problem {
-                at: begin,
-                text: "the end mark EOF is missing: the patch is cut short".to_owned(),
-            });
+            return Err(Problem::new(begin, "the end mark EOF is missing: the patch is cut short"));
         }
         let offset = reader.big_endian(3)?;
         let (count, repeated) = match reader.big_endian(2)? {
@@ -29,7 +26,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
             count => (count, false),
         };
         if count == 0 {
-            return Err(Problem { at: begin, text: "the record there repeats a byte 0 times".to_owned() });
+            return Err(Problem::new(begin, "the record there repeats a byte 0 times"));
         }
         let end = offset + count;
         if patched.len() < end {

@@ -58,10 +58,15 @@ pub(crate) struct Problem {
     text: String,
 }
 
+impl Problem {
+    fn new(at: usize, text: impl Into<String>) -> Problem {
+        Problem { at, text: text.into() }
+    }
+}
+
 /// Applies the patch in the file at `path` to a ROM. Returns the patched ROM.
 ///
 /// # Errors
-///
 /// [`Error::Patch`] with the position in the patch and the reason.
 pub(crate) fn apply_file(path: &Path, rom: &[u8]) -> Result<Vec<u8>, Error> {
     let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
@@ -72,7 +77,7 @@ pub(crate) fn apply_file(path: &Path, rom: &[u8]) -> Result<Vec<u8>, Error> {
         .and_then(|file| file.take(limit).read_to_end(&mut patch))
         .map_err(|error| Error::read(path, error))?;
     let result = if patch.len() > MAX_PATCH {
-        Err(Problem { at: 0, text: format!("the file has {length} bytes; a patch has at most {MAX_PATCH}") })
+        Err(Problem::new(0, format!("the file has {length} bytes; a patch has at most {MAX_PATCH}")))
     } else {
         apply(&patch, rom)
     };
@@ -84,12 +89,10 @@ fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
         [b'P', b'A', b'T', b'C', b'H', ..] => ips::apply(patch, rom),
         [b'U', b'P', b'S', b'1', ..] => ups::apply(patch, rom),
         [b'B', b'P', b'S', b'1', ..] => bps::apply(patch, rom),
-        [] => Err(Problem { at: 0, text: "the file is empty".to_owned() }),
-        _ => Err(Problem {
-            at: 0,
-            text:
-                "it begins with none of PATCH (IPS), UPS1 and BPS1; other kinds of patches are not accepted"
-                    .to_owned(),
-        }),
+        [] => Err(Problem::new(0, "the file is empty")),
+        _ => Err(Problem::new(
+            0,
+            "it begins with none of PATCH (IPS), UPS1 and BPS1; other kinds of patches are not accepted",
+        )),
     }
 }

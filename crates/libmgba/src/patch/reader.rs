@@ -30,12 +30,10 @@ impl<'a> Reader<'a> {
         reader.end = end;
         let (expected, actual) = (reader.sum(2), crc32fast::hash(&patch[..patch.len() - 4]));
         if expected != actual {
-            return Err(Problem {
-                at: patch.len() - 4,
-                text: format!(
-                    "the checksum of the patch should be {expected:08x}, but is {actual:08x}: the file is damaged or cut short"
-                ),
-            });
+            let text = format!(
+                "the checksum of the patch should be {expected:08x}, but is {actual:08x}: the file is damaged or cut short"
+            );
+            return Err(Problem { at: patch.len() - 4, text });
         }
         Ok(reader)
     }
@@ -74,10 +72,7 @@ impl<'a> Reader<'a> {
             let byte = self.bytes(1)?[0];
             let next = usize::from(byte & 0x7F).checked_mul(unit).and_then(|part| number.checked_add(part));
             let (Some(sum), Some(next_unit)) = (next, unit.checked_mul(128)) else {
-                return Err(Problem {
-                    at: begin,
-                    text: "the number there is larger than any ROM".to_owned(),
-                });
+                return Err(Problem::new(begin, "the number there is larger than any ROM"));
             };
             number = sum;
             if byte & 0x80 != 0 {
@@ -137,9 +132,8 @@ impl<'a> Reader<'a> {
 
     pub fn cut_short(&self) -> Problem {
         let end = self.end;
-        Problem {
-            at: self.at,
-            text: format!("the part that begins there is not complete: the patch is cut short at byte {end}"),
-        }
+        let text =
+            format!("the part that begins there is not complete: the patch is cut short at byte {end}");
+        Problem { at: self.at, text }
     }
 }

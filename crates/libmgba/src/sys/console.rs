@@ -4,9 +4,8 @@ use std::ptr::NonNull;
 
 use crate::log::Level;
 
-/// The function that gets a script context's messages. The shim stores a plain pointer
-/// to it, so this type does the same: with a `Box`, the shim could not use its pointer
-/// after the box was moved.
+/// The function that gets a script context's messages. The shim stores a plain pointer to it, so this type does the
+/// same: with a `Box`, the shim could not use its pointer after the box was moved.
 pub struct Console(NonNull<Sink>);
 
 type Sink = Box<dyn FnMut(Level, &str) + Send>;
@@ -35,10 +34,9 @@ impl Drop for Console {
 
 /// The shim's `fw_console_fn`. `user` is the pointer that [`Console::as_user`] returned.
 pub(super) extern "C" fn deliver(user: *mut c_void, level: c_int, message: *const c_char) {
-    // SAFETY: `user` is the sink of a Console that its owner keeps alive while the
-    // script context is attached. There is no other reference to the sink: the owner
-    // does not use it meanwhile. The shim calls it from one thread at a time, and never
-    // from inside the sink, because the sink has no access to the core.
+    // SAFETY: `user` is the sink of a Console that its owner keeps alive while the script context is attached. There is
+    // no other reference to the sink: the owner does not use it meanwhile. The shim calls it from one thread at a time,
+    // and never from inside the sink, because the sink has no access to the core.
     let sink = unsafe { &mut *user.cast::<Sink>() };
     // SAFETY: the shim passes a NUL-terminated string that is valid during the call.
     let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();

@@ -19,15 +19,12 @@ use crate::state::{Save, SaveId, path_of};
 
 /// Owns a core of the shim, and has safe methods for the shim's functions.
 ///
-/// Every `unsafe` call below depends on the same invariant: `raw` came from
-/// `fw_open`, is closed only in `drop`, and is used by one thread at a time.
-/// The last part holds because calls that change anything take `&mut self`, and
-/// the type is not `Sync`, as it contains a `NonNull`. If a call needs more, its
-/// comment says so.
+/// Every `unsafe` call below depends on the same invariant: `raw` came from `fw_open`, is closed only in `drop`, and is
+/// used by one thread at a time. The last part holds because calls that change anything take `&mut self`, and the type
+/// is not `Sync`, as it contains a `NonNull`. If a call needs more, its comment says so.
 pub struct Handle {
     raw: NonNull<RawCore>,
-    /// Gets the scripts' messages. It is `Some` while scripts are attached, and is
-    /// dropped only after them.
+    /// Gets the scripts' messages. It is `Some` while scripts are attached, and is dropped only after them.
     console: Option<Console>,
     /// The memory that the core draws into, if it is not the core's own. It is dropped
     /// only when the core no longer draws into it.
@@ -37,8 +34,7 @@ pub struct Handle {
 /// The number of pixels that is enough for any picture: 224 rows of 256 pixels.
 pub const PICTURE: usize = 256 * 224;
 
-/// Memory that a core can draw into. `as_ref` must always return the same words, at
-/// least [`PICTURE`] of them.
+/// Memory that a core can draw into. `as_ref` must always return the same words, at least [`PICTURE`] of them.
 pub type Canvas = Box<dyn AsRef<[AtomicU32]> + Send>;
 
 // SAFETY: `Console` and `Canvas` are `Send`. A core is not bound to the thread that made it: libmgba keeps per-thread
@@ -291,8 +287,7 @@ impl Handle {
         (width, height, stride, bytes)
     }
 
-    /// Draws into `canvas` from now on, or into the core's own memory if it is `None`.
-    /// Returns the previous canvas.
+    /// Draws into `canvas` from now on, or into the core's own memory if it is `None`. Returns the previous canvas.
     pub fn draw_into(&mut self, canvas: Option<Canvas>) -> Option<Canvas> {
         let pixels = match &canvas {
             None => ptr::null_mut(),

@@ -1,43 +1,23 @@
 use std::ffi::c_int;
 
-/// `enum fw_status`, without its `FW_OK`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    NoMemory,
-    NotARom,
-    Truncated,
-    OtherPlatform,
-    Failed,
-    StateOtherPlatform,
-    StateOtherGame,
-    NoScripting,
-    ScriptFailed,
-    CheatLine,
-    CheatIncomplete,
-    CheatAddress,
-    CheatOutside,
-    CheatOtherGame,
-    NotABios,
+/// Defines `Status`, and `ALL` with its values in order.
+macro_rules! statuses {
+    ($($status:ident)*) => {
+        /// `enum fw_status`, without its `FW_OK`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Status {
+            $($status),*
+        }
+
+        const ALL: &[Status] = &[$(Status::$status),*];
+    };
 }
 
-/// All statuses, in the order of the C enum, from 1 on.
-const ALL: [Status; 15] = [
-    Status::NoMemory,
-    Status::NotARom,
-    Status::Truncated,
-    Status::OtherPlatform,
-    Status::Failed,
-    Status::StateOtherPlatform,
-    Status::StateOtherGame,
-    Status::NoScripting,
-    Status::ScriptFailed,
-    Status::CheatLine,
-    Status::CheatIncomplete,
-    Status::CheatAddress,
-    Status::CheatOutside,
-    Status::CheatOtherGame,
-    Status::NotABios,
-];
+// In the order of the C enum, from 1 on.
+statuses! {
+    NoMemory NotARom Truncated OtherPlatform Failed StateOtherPlatform StateOtherGame NoScripting ScriptFailed
+    CheatLine CheatIncomplete CheatAddress CheatOutside CheatOtherGame NotABios
+}
 
 /// Converts a return value of the shim to a result.
 pub fn check(code: c_int) -> Result<(), Status> {

@@ -64,7 +64,6 @@ pub(crate) enum Effect {
     Arbitrary,
 }
 
-/// A tool.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) toolset: Toolset,

@@ -5,6 +5,8 @@
 //! the script and of the LuaJIT library, and docs/operations.md.
 
 mod kinds;
+#[macro_use]
+mod macros;
 mod table;
 
 pub use kinds::{ArgInfo, ArgKind, Effect, OpInfo, ResultKind};

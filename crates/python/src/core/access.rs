@@ -9,7 +9,7 @@ use parking_lot::MutexGuard;
 use pyo3::prelude::*;
 
 use super::Core;
-use crate::errors::{self, argument};
+use crate::errors::{self, Conflict, argument};
 use crate::machine::{Machine, Observed};
 
 /// The error for a change during a recording, if recordings cannot contain such a change.
@@ -67,17 +67,24 @@ impl Core {
     }
 
     /// Calls `act` with the core, without the interpreter's lock.
+    pub(super) fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl Send + FnOnce(&mut Machine) -> T,
+    ) -> PyResult<T> {
+        py.detach(|| self.lock_detached().machine.as_mut().map(act)).ok_or_else(|| argument(CLOSED))
+    }
+
+    /// Like `call`, for an `act` that can fail.
     pub(super) fn with<T: Send>(
         &self,
         py: Python<'_>,
         act: impl Send + FnOnce(&mut Machine) -> Result<T, framewire_libmgba::Error>,
     ) -> PyResult<T> {
-        py.detach(|| self.lock_detached().machine.as_mut().map(act))
-            .ok_or_else(|| argument(CLOSED))?
-            .map_err(errors::of_core)
+        self.call(py, act)?.map_err(errors::of_core)
     }
 
-    /// Like `with`, for an `act` that returns the error of an operation. If `changes` is true, the call fails during a
+    /// Like `call`, for an `act` that returns the error of an operation. If `changes` is true, the call fails during a
     /// recording.
     pub(super) fn operate<T: Send>(
         &self,
@@ -85,13 +92,22 @@ impl Core {
         changes: bool,
         act: impl Send + FnOnce(&mut Machine) -> Result<T, OpError>,
     ) -> PyResult<T> {
-        let done = self.with(py, |machine| {
+        let done = self.call(py, |machine| {
             if changes && machine.recorder.is_some() {
-                return Ok(Err(OpError::new(Status::Busy, RECORDED)));
+                return Err(OpError::new(Status::Busy, RECORDED));
             }
-            Ok(act(machine))
+            act(machine)
         })?;
         done.map_err(errors::of_operation)
+    }
+
+    /// Returns an error if active cheats or frozen numbers prevent a recording or a replay. Recordings do not contain
+    /// them.
+    pub(super) fn check_recordable(&self, py: Python<'_>) -> PyResult<()> {
+        let problem = self.call(py, |machine| {
+            machine.cheats.recording_problem().or_else(|| machine.frozen.recording_problem())
+        })?;
+        problem.map_or(Ok(()), |problem| Err(Conflict::new_err(problem)))
     }
 }
 

@@ -1,16 +1,17 @@
 //! One embedded core, as the class `Core` of the native module.
 
 mod access;
+mod convert;
 mod options;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use framewire_expression::{Code, Format, Place, Type};
+use framewire_expression::{Code, Type};
 use framewire_libmgba::{Clock, Time, flags, read_cheats};
 use framewire_protocol::registers::{ADVANCE, GAME_BOY};
-use framewire_protocol::{Keys, OpError, Value, sequence, timeline};
+use framewire_protocol::{Keys, OpError, sequence, timeline};
 use framewire_recording::Start;
 use framewire_states::{Console, OnBus, State};
 use framewire_symbols::{SymbolFiles, Symbols};
@@ -18,13 +19,14 @@ use framewire_vecenv::{Memory, VectorEnv};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
+use pyo3::types::PyBytes;
 
 use self::access::{CLOSED, Inner};
+use self::convert::{check_parts, encoded, texts, value, written_type};
 use self::options::GameOptions;
 use crate::errors::{self, Conflict, InvalidData, NotFound, argument};
-use crate::machine::{self, Change, Machine, Observed};
-use crate::recorder::{self, Recorder, ReplayError};
+use crate::machine::{Change, Machine, Observed};
+use crate::recorder::{self, Recorder, ReplayError, Replayed};
 use crate::store::{check_note, read_recording};
 
 /// One embedded core. `framewire.core` wraps it.
@@ -44,6 +46,9 @@ type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
 
 /// Bank (if the memory has banks) and address on the bus.
 type BusPlace = (Option<u32>, u32);
+
+/// A change: index of the expression, frame, tick, old value, new value, and how many changes were lost before it.
+type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
 
 /// The error for a request for the picture, if the last frame was not drawn.
 const UNDRAWN: &str =
@@ -165,17 +170,15 @@ impl Core {
     /// The size of a memory domain in bytes.
     fn size(&self, py: Python<'_>, domain: &str) -> PyResult<u32> {
         let index = self.domain(py, domain)?;
-        self.with(py, |machine| Ok(machine.core.domains()[index].size))
+        self.call(py, |machine| machine.core.domains()[index].size)
     }
 
     /// For each of these offsets in a domain: the bank and the address of the byte on the bus. `None` if the bus does
     /// not show the byte.
     fn on_bus(&self, py: Python<'_>, domain: &str, offsets: Vec<u32>) -> PyResult<Vec<Option<BusPlace>>> {
-        let console = self.with(py, |machine| {
-            Ok(match machine.core.platform() {
-                framewire_libmgba::Platform::Gba => Console::Gba,
-                framewire_libmgba::Platform::Gb => Console::Gb,
-            })
+        let console = self.call(py, |machine| match machine.core.platform() {
+            framewire_libmgba::Platform::Gba => Console::Gba,
+            framewire_libmgba::Platform::Gb => Console::Gb,
         })?;
         let place = |offset| console.on_bus(domain, offset).map(|OnBus { bank, address }| (bank, address));
         Ok(offsets.into_iter().map(place).collect())
@@ -192,73 +195,51 @@ impl Core {
     ) -> PyResult<()> {
         let (code, own) = Code::parse_address(address, &*self.symbols)
             .map_err(|error| argument(format!("address: {error}")))?;
-        let kind = match (kind, own) {
-            (Some(name), _) => Type::named(name)
-                .ok_or_else(|| argument(format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
-            (None, Some((kind, Format::Plain))) => kind,
-            (None, Some((kind, _))) => {
-                let problem = "values cannot be converted to this name's format (bits, BCD, fraction)";
-                return Err(argument(format!("{problem}; give the type {} of the number", kind.name())));
-            }
-            (None, None) => Type::U8,
-        };
+        let kind = written_type(kind, own)?;
         let data = encoded(value, kind)?;
         self.operate(py, true, |machine| {
-            let Machine { frozen, core, .. } = machine;
-            frozen.add(core, name, kind.name().to_owned(), &code.encode(), data)
+            machine.frozen.add(&mut machine.core, name, kind.name().to_owned(), &code.encode(), data)
         })
     }
 
     /// Ends the `freeze` with this name; with `*`, all of them. Returns whether there was one.
     fn unfreeze(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        self.with(py, |machine| Ok(machine.frozen.remove(name)))
+        self.call(py, |machine| machine.frozen.remove(name))
     }
 
     /// The frozen numbers: three texts for each, which are the name, the type, and the bytes as pairs of hex digits.
     fn frozen(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |machine| Ok(texts(machine.frozen.list())))
+        self.call(py, |machine| texts(machine.frozen.list()))
     }
 
     /// The cheats: five texts for each, which are the number, `on` or `off`, the kind, the name and the codes.
     fn cheats(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |machine| Ok(texts(machine.cheats.list())))
+        self.call(py, |machine| texts(machine.cheats.list()))
     }
 
     /// Adds a cheat. Returns its number.
     fn add_cheat(&self, py: Python<'_>, name: &str, kind: &str, codes: &str, enabled: bool) -> PyResult<u32> {
-        self.operate(py, true, |machine| {
-            let Machine { cheats, core, .. } = machine;
-            cheats.add(core, name, kind, codes, enabled)
-        })
+        self.operate(py, true, |machine| machine.cheats.add(&mut machine.core, name, kind, codes, enabled))
     }
 
     /// Adds the cheats of a file. Returns how many it added.
     fn load_cheats(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
-        self.operate(py, true, |machine| {
-            let Machine { cheats, core, .. } = machine;
-            cheats.load(core, &path)
-        })
+        self.operate(py, true, |machine| machine.cheats.load(&mut machine.core, &path))
     }
 
     /// Switches a cheat on or off.
     fn enable_cheat(&self, py: Python<'_>, id: u32, enabled: bool) -> PyResult<()> {
-        self.operate(py, true, |machine| {
-            let Machine { cheats, core, .. } = machine;
-            cheats.enable(core, id, enabled)
-        })
+        self.operate(py, true, |machine| machine.cheats.enable(&mut machine.core, id, enabled))
     }
 
     /// Removes a cheat; with 0, all of them.
     fn remove_cheat(&self, py: Python<'_>, id: u32) -> PyResult<()> {
-        self.operate(py, true, |machine| {
-            let Machine { cheats, core, .. } = machine;
-            cheats.remove(core, id)
-        })
+        self.operate(py, true, |machine| machine.cheats.remove(&mut machine.core, id))
     }
 
     /// The registers of the processor by name, unsigned.
     fn registers(&self, py: Python<'_>) -> PyResult<BTreeMap<String, u32>> {
-        self.with(py, |machine| {
+        self.call(py, |machine| {
             let core = &mut machine.core;
             let names: &[&str] = match core.platform() {
                 framewire_libmgba::Platform::Gba => &ADVANCE,
@@ -266,7 +247,7 @@ impl Core {
             };
             let value =
                 |name: &&str| core.read_register(name).map(|value| ((*name).to_owned(), value as u32));
-            Ok(names.iter().filter_map(value).collect())
+            names.iter().filter_map(value).collect()
         })
     }
 
@@ -283,7 +264,7 @@ impl Core {
 
     /// Clock cycles since the last reset. A loaded state sets the number to the one in the state.
     fn cycles(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |machine| Ok(machine.core.cycles()))
+        self.call(py, |machine| machine.core.cycles())
     }
 
     /// Starts a timeline: presses keys one after another, beginning with the next frame. `presses` is a text such
@@ -293,18 +274,18 @@ impl Core {
         let steps = timeline::of_presses(&presses).map_err(|problem| {
             argument(format!("the sequence {problem}; use presses such as \"A:2 .:10 Up+B:30\""))
         })?;
-        let played = self.with(py, |machine| Ok(machine.play(steps)))?;
+        let played = self.call(py, |machine| machine.play(steps))?;
         played.map_err(|error| Conflict::new_err(error.message))
     }
 
     /// Ends a timeline; with 0, all of them. Returns whether there was one.
     fn cancel(&self, py: Python<'_>, id: u32) -> PyResult<bool> {
-        self.with(py, |machine| Ok(machine.cancel(id)))
+        self.call(py, |machine| machine.cancel(id))
     }
 
     /// Whether a timeline was cancelled; `None` if it has not ended.
     fn timeline(&self, py: Python<'_>, id: u32) -> PyResult<Option<bool>> {
-        let words = self.with(py, |machine| Ok(machine.timeline(id)))?;
+        let words = self.call(py, |machine| machine.timeline(id))?;
         let words = words.map_err(|error| NotFound::new_err(error.message))?;
         Ok(match texts(words).first().map(String::as_str) {
             None | Some("playing") => None,
@@ -315,25 +296,24 @@ impl Core {
     /// Releases the keys of `clear` and holds those of `add`. If `clear` has all keys, exactly the keys of `add` are
     /// held.
     fn set_keys(&self, py: Python<'_>, add: u16, clear: u16) -> PyResult<()> {
-        self.with(py, |machine| {
+        self.call(py, |machine| {
             if clear == Keys::MASK {
                 machine.set_keys(add);
             } else {
                 machine.clear_keys(clear);
                 machine.add_keys(add);
             }
-            Ok(())
         })
     }
 
     /// The keys that stay held until they are released, as a mask: the held keys without those of timelines.
     fn lasting_keys(&self, py: Python<'_>) -> PyResult<u16> {
-        self.with(py, |machine| Ok(machine.lasting_keys()))
+        self.call(py, |machine| machine.lasting_keys())
     }
 
     /// The timelines that ended since the last call: id, frame, and whether the timeline was cancelled.
     fn take_ended(&self, py: Python<'_>) -> PyResult<Vec<(u32, u32, bool)>> {
-        self.with(py, |machine| Ok(machine.ended.drain(..).collect()))
+        self.call(py, |machine| machine.ended.drain(..).collect())
     }
 
     /// Address and type of a symbol, or of an address that is given as text.
@@ -356,10 +336,7 @@ impl Core {
     /// Runs frames. The last one is drawn if `draw` is true. Other frames are drawn only if a recording needs their
     /// picture.
     fn advance(&self, py: Python<'_>, frames: u32, draw: bool) -> PyResult<()> {
-        self.with(py, |machine| {
-            machine.run(frames, draw);
-            Ok(())
-        })
+        self.call(py, |machine| machine.run(frames, draw))
     }
 
     /// Runs frames until an expression is true, but at most `most` frames. Returns the number of frames that were run,
@@ -409,7 +386,7 @@ impl Core {
     /// Takes the oldest change of a watch. If there is no change, runs up to `frames` frames until there is one, and
     /// draws them.
     fn change<'py>(&self, py: Python<'py>, watch: u32, frames: u32) -> PyResult<Option<ChangeRow<'py>>> {
-        let found = self.with(py, |machine| {
+        let found = self.call(py, |machine| {
             let mut found = machine.take_change(watch);
             for _ in 0..frames {
                 if found.is_some() {
@@ -418,7 +395,7 @@ impl Core {
                 machine.run_frame(true);
                 found = machine.take_change(watch);
             }
-            Ok(found)
+            found
         })?;
         let Some((change, missed)) = found else { return Ok(None) };
         let Change { expression, frame, tick, old, new } = change;
@@ -427,37 +404,31 @@ impl Core {
 
     /// Ends a watch.
     fn unwatch(&self, py: Python<'_>, watch: u32) -> PyResult<()> {
-        self.with(py, |machine| {
-            machine.unwatch(watch);
-            Ok(())
-        })
+        self.call(py, |machine| machine.unwatch(watch))
     }
 
     /// Begins to keep the sound of each frame. Returns an id for `sound` and `unlisten`.
     fn listen(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |machine| Ok(machine.listen()))
+        self.call(py, |machine| machine.listen())
     }
 
     /// Takes the oldest chunk of sound. Returns it and how many samples were lost before it. Runs a frame if there is
     /// no chunk. Each sample is two numbers in the chunk: left, then right. Returns `None` after `unlisten`.
     fn sound<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<(Bound<'py, PyArray1<i16>>, u64)>> {
-        let found = self.with(py, |machine| {
+        let found = self.call(py, |machine| {
             let taken = machine.take_sound(id);
             if taken.is_some() || !machine.is_listening(id) {
-                return Ok(taken);
+                return taken;
             }
             machine.run_frame(true);
-            Ok(machine.take_sound(id))
+            machine.take_sound(id)
         })?;
         Ok(found.map(|(samples, missed)| (PyArray1::from_vec(py, samples), missed)))
     }
 
     /// Ends `listen`.
     fn unlisten(&self, py: Python<'_>, id: u32) -> PyResult<()> {
-        self.with(py, |machine| {
-            machine.unlisten(id);
-            Ok(())
-        })
+        self.call(py, |machine| machine.unlisten(id))
     }
 
     /// Begins a recording. `every` is the number of frames from one hash of the picture and the memory to the next.
@@ -470,14 +441,14 @@ impl Core {
         }
         check_note(note)?;
         self.check_recordable(py)?;
-        let begun = self.with(py, |machine| {
+        let begun = self.call(py, |machine| {
             if machine.recorder.is_some() {
-                return Ok(Ok(false));
+                return Ok(false);
             }
-            Ok(Recorder::begin(machine, start, every, note).map(|recorder| {
+            Recorder::begin(machine, start, every, note).map(|recorder| {
                 machine.recorder = Some(recorder);
                 true
-            }))
+            })
         })?;
         match begun {
             Ok(true) => Ok(()),
@@ -488,33 +459,25 @@ impl Core {
 
     /// Frames and bytes of the recording, and why it ended; `None` if there is no recording.
     fn recording(&self, py: Python<'_>) -> PyResult<Option<(u64, u64, Option<String>)>> {
-        self.with(py, |machine| {
-            Ok(machine
-                .recorder
-                .as_ref()
-                .map(|recorder| (recorder.frames(), recorder.bytes(), recorder.ended().map(str::to_owned))))
+        self.call(py, |machine| {
+            let recorder = machine.recorder.as_ref()?;
+            Some((recorder.frames(), recorder.bytes(), recorder.ended().map(str::to_owned)))
         })
     }
 
     /// Ends the recording. Returns its file; `None` if there is no recording.
     fn stop_recording<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let file = self.with(py, |machine| {
-            let Some(mut recorder) = machine.recorder.take() else { return Ok(None) };
+        let file = self.call(py, |machine| {
+            let mut recorder = machine.recorder.take()?;
             recorder.end("stopped", Some(&mut machine.core));
-            Ok(recorder.into_file())
+            recorder.into_file()
         })?;
         Ok(file.map(|(file, _)| PyBytes::new(py, &file)))
     }
 
     /// Replays the file of a recording and compares the hashes. With `restore`, the state from before the replay is
     /// loaded again at the end. With `through`, the replay continues after the first difference.
-    fn replay<'py>(
-        &self,
-        py: Python<'py>,
-        file: &[u8],
-        restore: bool,
-        through: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    fn replay(&self, py: Python<'_>, file: &[u8], restore: bool, through: bool) -> PyResult<Replayed> {
         let recording = read_recording(file)?;
         self.check_recordable(py)?;
         let replayed = self.with(py, |machine| {
@@ -525,31 +488,10 @@ impl Core {
             }
             Ok(replayed)
         })?;
-        let replayed = replayed.map_err(|error| match error {
+        replayed.map_err(|error| match error {
             ReplayError::OtherGame(message) => Conflict::new_err(message),
             ReplayError::State(error) => errors::of_core(error),
-        })?;
-        let report = PyDict::new(py);
-        report.set_item("equal", replayed.diverged.is_none() && replayed.damage.is_none())?;
-        report.set_item("frames", replayed.frames)?;
-        report.set_item("played", replayed.played)?;
-        report.set_item("pictures", replayed.pictures)?;
-        report.set_item("memories", replayed.memories)?;
-        report.set_item("damage", replayed.damage)?;
-        let diverged = match replayed.diverged {
-            None => None,
-            Some((frame, agreed, what, recorded, played)) => {
-                let diverged = PyDict::new(py);
-                diverged.set_item("frame", frame)?;
-                diverged.set_item("agreed", agreed)?;
-                diverged.set_item("what", what)?;
-                diverged.set_item("recorded", format!("{recorded:08x}"))?;
-                diverged.set_item("played", format!("{played:08x}"))?;
-                Some(diverged)
-            }
-        };
-        report.set_item("diverged", diverged)?;
-        Ok(report)
+        })
     }
 
     /// The picture: an array of rows, columns, and the three colours red, green and blue.
@@ -566,7 +508,7 @@ impl Core {
 
     /// Samples of sound per second.
     fn sample_rate(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |machine| Ok(machine.core.sample_rate()))
+        self.call(py, |machine| machine.core.sample_rate())
     }
 
     /// The state of the console. `parts` is a sum of mGBA's flags that says what the state contains.
@@ -581,7 +523,7 @@ impl Core {
         check_parts(parts)?;
         let of_state = |error: framewire_states::StateError| InvalidData::new_err(error.to_string());
         let theirs = State::read(state).map_err(of_state)?;
-        let (checksum, title) = self.with(py, |machine| Ok((machine.core.crc32(), machine.core.title())))?;
+        let (checksum, title) = self.call(py, |machine| (machine.core.crc32(), machine.core.title()))?;
         let mut own = None;
         if checksum != theirs.checksum() {
             if !force {
@@ -605,27 +547,26 @@ impl Core {
 
     /// Restarts the game.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |machine| {
+        self.call(py, |machine| {
             machine.core.reset();
             machine.discontinue("the console was reset");
-            Ok(())
         })
     }
 
     /// Frames since the game was started or reset.
     fn frame(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |machine| Ok(machine.core.frame_counter()))
+        self.call(py, |machine| machine.core.frame_counter())
     }
 
     /// Title, code, CRC-32 of the ROM, and "GBA" or "GB".
     fn game(&self, py: Python<'_>) -> PyResult<(String, String, u32, &'static str)> {
-        self.with(py, |machine| {
+        self.call(py, |machine| {
             let core = &machine.core;
             let platform = match core.platform() {
                 framewire_libmgba::Platform::Gba => "GBA",
                 framewire_libmgba::Platform::Gb => "GB",
             };
-            Ok((core.title(), core.code(), core.crc32(), platform))
+            (core.title(), core.code(), core.crc32(), platform)
         })
     }
 
@@ -650,92 +591,4 @@ impl Core {
         let inner = Inner::new(Machine::new(spare));
         Core { inner: Mutex::new(inner), symbols, environment: Some((vector, index)) }
     }
-
-    /// Returns an error if active cheats or frozen numbers prevent a recording or a replay. Recordings do not contain
-    /// them.
-    fn check_recordable(&self, py: Python<'_>) -> PyResult<()> {
-        let problem = self.with(py, |machine| {
-            Ok(machine.cheats.recording_problem().or_else(|| machine.frozen.recording_problem()))
-        })?;
-        problem.map_or(Ok(()), |problem| Err(Conflict::new_err(problem)))
-    }
-
-    fn domain(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
-        let found = self.with(py, |machine| {
-            let core = &machine.core;
-            let names: Vec<String> = core.domains().iter().map(|domain| domain.name.clone()).collect();
-            Ok(core.domain_index(name).ok_or(names))
-        })?;
-        found.map_err(|names| {
-            argument(format!("there is no memory domain {name:?}; this game has {}", names.join(", ")))
-        })
-    }
-
-    fn place(&self, text: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<Place> {
-        let location = self.symbols.locate(text).map_err(argument)?;
-        let kind = match kind {
-            None => location.kind.unwrap_or(Type::U8),
-            Some(name) => Type::named(name)
-                .ok_or_else(|| argument(format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
-        };
-        Ok(Place { domain: domain.map(str::to_owned), address: location.address, kind })
-    }
-
-    /// Compiles an expression, or returns the one that was compiled from the same text before.
-    fn compiled(&self, inner: &mut Inner, text: &str) -> PyResult<Observed> {
-        if let Some(known) = inner.expressions.get(text) {
-            return Ok(known.clone());
-        }
-        let machine = inner.machine.as_ref().ok_or_else(|| argument(CLOSED))?;
-        let observed = self.compile(&machine.core, text)?;
-        if inner.expressions.len() < MAX_KEPT {
-            inner.expressions.insert(text.to_owned(), observed.clone());
-        }
-        Ok(observed)
-    }
-
-    fn compile(&self, core: &framewire_libmgba::Core, text: &str) -> PyResult<Observed> {
-        Observed::compile(text, core, &self.symbols).map_err(argument)
-    }
-}
-
-/// A change: index of the expression, frame, tick, old value, new value, and how many changes were lost before it.
-type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
-
-/// The bytes of a number of this type.
-fn encoded(value: i64, kind: Type) -> PyResult<Vec<u8>> {
-    let (least, greatest) = kind.range();
-    if (least..=greatest).contains(&value) {
-        return Ok(value.to_le_bytes()[..usize::from(kind.size())].to_vec());
-    }
-    let name = kind.name();
-    Err(argument(format!("{value} does not fit {name}; use a number from {least} to {greatest}")))
-}
-
-/// The texts in a list of values.
-fn texts(list: Value) -> Vec<String> {
-    let Value::List(items) = list else { return Vec::new() };
-    let text = |item| if let Value::Text(text) = item { Some(text) } else { None };
-    items.into_iter().filter_map(text).collect()
-}
-
-/// A value as a Python object.
-fn value(py: Python<'_>, value: machine::Value) -> PyResult<Bound<'_, PyAny>> {
-    Ok(match value {
-        machine::Value::None => py.None().into_bound(py),
-        machine::Value::Number(number) => number.into_pyobject(py)?.into_any(),
-        machine::Value::Condition(is_true) => PyBool::new(py, is_true).to_owned().into_any(),
-        machine::Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
-        machine::Value::Text(text) => PyString::new(py, &text).into_any(),
-    })
-}
-
-/// Returns an error if `parts` has a flag that does not exist.
-fn check_parts(parts: u32) -> PyResult<()> {
-    if parts <= flags::ALL {
-        return Ok(());
-    }
-    Err(argument(format!(
-        "flags is {parts}; use the sum of any of 1 (picture), 2 (battery save), 4 (cheats), 8 (clock), 16 (metadata)"
-    )))
 }
