@@ -21,7 +21,6 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     weight_of("gzip").or_else(|| weight_of("*")).is_some_and(|weight| weight > 0.0)
 }
 
-/// Compresses these bytes.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     // Writing to memory cannot fail.

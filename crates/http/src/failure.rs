@@ -22,18 +22,15 @@ impl Failure {
         Failure { status, message: message.into(), headers: Vec::new() }
     }
 
-    /// Adds a header to the reply.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Failure {
         self.headers.push((name, value));
         self
     }
 
-    /// The message.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// The status, the message, and the additional headers.
     pub(crate) fn into_parts(self) -> (StatusCode, String, Vec<(HeaderName, HeaderValue)>) {
         (self.status, self.message, self.headers)
     }
@@ -47,11 +44,14 @@ impl Failure {
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
-    /// There is nothing at `path`.
     pub(crate) fn no_such_path(path: &str) -> Failure {
         let message =
             format!("there is no {path}; GET /docs shows every path, and GET /openapi.json describes them");
         Failure::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::FORBIDDEN, message)
     }
 
     /// The path exists, but accepts only the methods in `allow`.
@@ -93,17 +93,15 @@ impl From<OpError> for Failure {
 
 impl From<EmulatorError> for Failure {
     fn from(error: EmulatorError) -> Failure {
-        let message = error.to_string();
-        match error {
-            EmulatorError::NotConnected(_) | EmulatorError::Lost(_) => {
-                Failure::new(StatusCode::BAD_GATEWAY, message)
-            }
-            EmulatorError::Deadline(_) => Failure::new(StatusCode::GATEWAY_TIMEOUT, message),
-            EmulatorError::Busy(_) => Failure::busy(message),
-            EmulatorError::Stopped => Failure::new(StatusCode::SERVICE_UNAVAILABLE, message),
-            EmulatorError::Forbidden(_) => Failure::new(StatusCode::FORBIDDEN, message),
-            EmulatorError::Refused(refusal) => refusal.into(),
-        }
+        let status = match error {
+            EmulatorError::NotConnected(_) | EmulatorError::Lost(_) => StatusCode::BAD_GATEWAY,
+            EmulatorError::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
+            EmulatorError::Busy(_) => return Failure::busy(error.to_string()),
+            EmulatorError::Stopped => StatusCode::SERVICE_UNAVAILABLE,
+            EmulatorError::Forbidden(_) => StatusCode::FORBIDDEN,
+            EmulatorError::Refused(refusal) => return refusal.into(),
+        };
+        Failure::new(status, error.to_string())
     }
 }
 

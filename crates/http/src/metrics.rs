@@ -94,7 +94,6 @@ struct Handles {
     route: &'static str,
 }
 
-/// Adds a metric to a registry.
 fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
@@ -102,7 +101,6 @@ fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &
 }
 
 impl Meter {
-    /// The counters of a server with these mGBA-http routes.
     pub(crate) fn new(compat_routes: Vec<CompatRoute>) -> Meter {
         let mut all = Registry::with_prefix("framewire");
         let answers = add(&mut all, "http_requests", "Requests answered, by route, method and status");
@@ -166,7 +164,6 @@ impl Meter {
         InFlight(&self.in_flight)
     }
 
-    /// Counts an answer.
     pub(crate) fn count(&self, by: &Answered, method: &Method, status: StatusCode, time: Duration) {
         let method = method_name(method);
         let (route, seconds) = match by {
@@ -227,12 +224,10 @@ impl Meter {
         }
     }
 
-    /// Sets how many streams of this kind are open.
     pub(crate) fn set_streams(&self, kind: &'static str, count: usize) {
         self.streams.get_or_create(&[("kind", kind.into())]).set(gauge_value(count));
     }
 
-    /// Sets how many feeds of watches there are, and how many readers they have.
     pub(crate) fn set_watches(&self, feeds: usize, readers: usize) {
         self.watches.set(gauge_value(feeds));
         self.readers.set(gauge_value(readers));

@@ -24,7 +24,6 @@ use crate::transport::streams::StreamLimit;
 const HEALTH: &str = "/healthz";
 const SCREEN: &str = "/screen.png";
 
-/// The routes.
 pub(crate) fn router() -> Router<AppState> {
     Router::new().route(HEALTH, get(health)).route("/metrics", get(metrics)).route(SCREEN, get(screen))
 }

@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 
 use crate::failure::Failure;
 
+/// A result whose error is a [`Problem`], unless another type is given.
+pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
+
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -58,7 +61,6 @@ impl Problem {
         }
     }
 
-    /// The request is not valid.
     pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
     }
@@ -66,12 +68,8 @@ impl Problem {
     /// A parameter, or a place in the body, cannot be used. The detail is `NAME PROBLEM; accepted is ACCEPTS`.
     pub(crate) fn parameter(name: impl Into<String>, problem: &str, accepts: impl Into<String>) -> Problem {
         let (name, accepts) = (name.into(), accepts.into());
-        let detail = format!("{name} {problem}; accepted is {accepts}");
-        Problem {
-            parameter: Some(name.into()),
-            accepts: Some(accepts.into()),
-            ..Problem::bad_request(detail)
-        }
+        let problem = Problem::bad_request(format!("{name} {problem}; accepted is {accepts}"));
+        Problem { parameter: Some(name.into()), accepts: Some(accepts.into()), ..problem }
     }
 
     /// Like [`Problem::parameter`], for a query or a body as a whole. `whole` says which, such as "the body".
@@ -99,7 +97,6 @@ impl Problem {
         }
     }
 
-    /// What the request asks for does not exist.
     pub(crate) fn not_found(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)
     }
@@ -109,7 +106,6 @@ impl Problem {
         Problem::new(StatusCode::CONFLICT, detail)
     }
 
-    /// The request or its result is too large.
     pub(crate) fn too_large(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     }
@@ -129,16 +125,11 @@ impl Problem {
 
     /// The same problem, with its parameter inside `place`: within `ops[3]`, `address` becomes `ops[3].address`.
     pub(crate) fn within(self, place: &str) -> Problem {
-        let (parameter, detail) = match &self.parameter {
-            Some(inner) => {
-                let whole = format!("{place}.{inner}");
-                let detail = match self.detail.strip_prefix(&**inner) {
-                    Some(rest) => format!("{whole}{rest}"),
-                    None => format!("{place}: {}", self.detail),
-                };
-                (whole, detail)
-            }
-            None => (place.to_owned(), format!("{place}: {}", self.detail)),
+        let inner = self.parameter.as_deref();
+        let parameter = inner.map_or_else(|| place.to_owned(), |inner| format!("{place}.{inner}"));
+        let detail = match inner.and_then(|inner| self.detail.strip_prefix(inner)) {
+            Some(rest) => format!("{parameter}{rest}"),
+            None => format!("{place}: {}", self.detail),
         };
         Problem { parameter: Some(parameter.into()), detail: detail.into(), ..self }
     }
@@ -148,24 +139,20 @@ impl Problem {
         Problem { op: Some(index), ..self.within(&format!("ops[{index}]")) }
     }
 
-    /// The status.
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The problem as JSON.
     pub(crate) fn to_json(&self) -> String {
         // Texts and numbers can always be written as JSON.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The same problem with another status.
     pub(crate) fn with_status(self, status: StatusCode) -> Problem {
         let title = status.canonical_reason().unwrap_or("Error");
         Problem { status: status.as_u16(), title, ..self }
     }
 
-    /// What is wrong.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

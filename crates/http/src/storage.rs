@@ -35,7 +35,6 @@ pub(crate) struct SearchSubject {
     pub(crate) owner: Owner,
 }
 
-/// An empty table of searches.
 pub(crate) fn searches() -> SearchTable {
     Searches::new(SEARCHES, IDLE)
 }
@@ -50,10 +49,7 @@ impl<T> Clone for Storage<T> {
 }
 
 impl<T> Storage<T> {
-    /// The files.
-    ///
-    /// # Errors
-    /// If the server has no folder for them.
+    /// The files, or the problem that the server has no folder for them.
     pub(crate) fn get(&self) -> Result<Arc<T>, Problem> {
         self.0.clone().ok_or_else(|| {
             Problem::unsupported(
@@ -128,7 +124,6 @@ fn recover(recordings: &Recordings) {
 /// servers.
 ///
 /// # Errors
-///
 /// If they cannot be written.
 pub fn check_data(data: &Path) -> Result<(), FolderError> {
     snapshots_in(data).prepare()?;
@@ -197,7 +192,6 @@ impl<T: StoredFiles> StoredFile<T> {
         blocking(move || work(&self.files, &self.name)).await
     }
 
-    /// Removes the file.
     pub(crate) async fn remove(self) -> Result<StatusCode, Problem> {
         self.with(|files, name| files.folder().remove(name)).await?;
         Ok(StatusCode::NO_CONTENT)
@@ -228,22 +222,19 @@ pub(crate) async fn blocking<T: Send + 'static, E: Into<Problem> + Send + 'stati
     }
 }
 
-impl From<&FolderError> for Problem {
-    fn from(error: &FolderError) -> Problem {
-        let status = match error {
-            FolderError::Missing { .. } => StatusCode::NOT_FOUND,
-            FolderError::Taken { .. } | FolderError::Full { .. } => StatusCode::CONFLICT,
-            FolderError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            FolderError::Damaged { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-            FolderError::Io { .. } => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        Problem::new(status, error.to_string())
+fn status_of(error: &FolderError) -> StatusCode {
+    match error {
+        FolderError::Missing { .. } => StatusCode::NOT_FOUND,
+        FolderError::Taken { .. } | FolderError::Full { .. } => StatusCode::CONFLICT,
+        FolderError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        FolderError::Damaged { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        FolderError::Io { .. } => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
 impl From<FolderError> for Problem {
     fn from(error: FolderError) -> Problem {
-        (&error).into()
+        Problem::new(status_of(&error), error.to_string())
     }
 }
 
@@ -282,9 +273,7 @@ impl From<RecordError> for Problem {
         match error {
             RecordError::Emulator(error) => error.into(),
             RecordError::Folder(error) => error.into(),
-            RecordError::Unfinished(ref cause) => {
-                Problem::new(Problem::from(cause.as_ref()).status(), error.to_string())
-            }
+            RecordError::Unfinished(ref cause) => Problem::new(status_of(cause), error.to_string()),
             RecordError::Recording(..) => Problem::conflict(error.to_string()),
             RecordError::NotRecording(_) => Problem::not_found(error.to_string()),
         }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::header::{FORWARDED, VIA};
-use axum::http::{Extensions, HeaderMap, HeaderName, StatusCode};
+use axum::http::{Extensions, HeaderMap, HeaderName};
 
 use crate::failure::Failure;
 use crate::transport::connection::Peer;
@@ -23,7 +23,6 @@ pub(crate) enum Rights {
 /// Whether a caller is on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reach {
-    /// On this machine.
     Local,
     /// Not known to be on this machine: the connection comes from another machine, or a proxy passed the request on.
     Remote,
@@ -74,7 +73,6 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether the owner may only read.
     pub(crate) fn is_read_only(&self) -> bool {
         self.rights == Rights::Read
     }
@@ -94,7 +92,7 @@ impl Owner {
             "the token of the request is read-only: it can change and end only what was made with it from the same \
              address, and another caller made {what}"
         );
-        Err(Failure::new(StatusCode::FORBIDDEN, message))
+        Err(Failure::forbidden(message))
     }
 }
 

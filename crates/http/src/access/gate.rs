@@ -58,7 +58,6 @@ impl<'a> RequestHead<'a> {
         matches!(self.path(), LOGIN | LOGOUT)
     }
 
-    /// Whether this is a request to log out.
     pub(crate) fn is_logout(&self) -> bool {
         self.is_post(LOGOUT)
     }
@@ -71,7 +70,6 @@ pub(crate) enum Admission<'a> {
     Request(Caller, CorsPolicy),
     /// It is a browser's preflight request, which asks whether a page of this origin may send a request.
     Preflight(&'a HeaderValue),
-    /// It is a login.
     Login,
 }
 
@@ -87,7 +85,6 @@ pub(crate) enum CorsPolicy {
 }
 
 impl Gate {
-    /// The gate of a server that listens on `port`.
     pub(crate) fn new(access: &Access, port: u16) -> Gate {
         Gate {
             pages: access.pages.clone(),
@@ -145,8 +142,7 @@ impl Gate {
         }
         match session {
             Some(rights) if is_read_only(head) || head.headers.contains_key(ORIGIN) => Ok(rights),
-            Some(_) => Err(Failure::new(
-                StatusCode::FORBIDDEN,
+            Some(_) => Err(Failure::forbidden(
                 "a cookie is not enough for a request that changes something; send the header Authorization: Bearer TOKEN",
             )),
             None => Err(unauthorized(

@@ -16,6 +16,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::gate::{Gate, LOGIN, LOGOUT, RequestHead};
 use super::session;
+use super::token::TokenError;
 use crate::failure::Failure;
 use crate::transport::connection::Peer;
 use crate::transport::incoming::BodyReader;
@@ -89,15 +90,12 @@ impl Gate {
             }
             Err(failure) => return Err(failure),
         };
-        let id = self
-            .sessions
-            .begin(rights, Instant::now())
-            .map_err(|error| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+        let failed = |error: TokenError| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+        let id = self.sessions.begin(rights, Instant::now()).map_err(failed)?;
         let next = if accepts_page(&parts.headers) { Some(next) } else { None };
         Ok(with_cookie(&session::cookie(&id, peer, self.port), next))
     }
 
-    /// Ends the browser's session.
     pub(crate) fn logout(&self, head: RequestHead<'_>) -> Response {
         if let Some(id) = session::id_in_cookie(head.headers, head.peer, self.port) {
             self.sessions.end(id);

@@ -14,7 +14,7 @@ use axum::http::header::{
     ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, REFERER, USER_AGENT, VARY,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::gate::RequestHead;
@@ -158,7 +158,7 @@ impl Pages {
         } else {
             String::new()
         };
-        Err(forbidden(format!(
+        Err(Failure::forbidden(format!(
             "this server does not accept the host name {name}; use its IP address or localhost{advice}"
         )))
     }
@@ -199,15 +199,14 @@ fn foreign_page(name: &str) -> Failure {
     } else {
         "its Origin is not one that a browser sends".to_owned()
     };
-    forbidden(format!("the web page {name} may not drive this emulator; {advice}"))
+    Failure::forbidden(format!("the web page {name} may not drive this emulator; {advice}"))
 }
 
 /// The refusal for a page that the browser does not name.
 fn unknown_page() -> Failure {
-    forbidden(
+    Failure::forbidden(
         "a web page of another origin may not drive this emulator; if it should, start framewire with --allow-origin and \
-         its origin, such as http://localhost:3000"
-            .to_owned(),
+         its origin, such as http://localhost:3000",
     )
 }
 
@@ -221,10 +220,6 @@ fn is_origin(name: &str) -> bool {
 /// Whether this can be the name of a machine.
 fn is_host(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', ':', ' ', '*'])
-}
-
-fn forbidden(message: String) -> Failure {
-    Failure::new(StatusCode::FORBIDDEN, message)
 }
 
 /// Whether a page of `origin` was served under `host`. `https` is accepted even if this server has no TLS, because a

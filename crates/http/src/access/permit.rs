@@ -40,7 +40,6 @@ impl Permit {
         batch.ops.iter_mut().try_for_each(|op| op.try_for_each_path(|path| self.check_path(path)))
     }
 
-    /// Checks whether the caller may name files at all.
     pub(crate) fn may_name_files(&self) -> Result<(), EmulatorError> {
         match (&self.files, self.caller.reach) {
             (None, Reach::Remote) => Err(EmulatorError::Forbidden(
@@ -94,16 +93,12 @@ impl Files {
         Err(failed(ErrorKind::NotADirectory.into()))
     }
 
-    /// The folder in which games from callers are kept.
     pub(crate) fn uploads(&self) -> PathBuf {
         self.root.join(UPLOADS)
     }
 
     /// The file at a caller's `path`, after following links. A file that does not exist yet is accepted if the folder
-    /// in which it would be is inside.
-    ///
-    /// # Errors
-    /// A sentence that says what is accepted. It does not reveal what exists outside.
+    /// in which it would be is inside. The error does not reveal what exists outside.
     pub(crate) fn resolve(&self, path: &str) -> Result<String, OpError> {
         let refused = || {
             OpError::bad_argument(format!(

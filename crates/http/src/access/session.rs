@@ -33,7 +33,6 @@ struct Session {
 pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
 impl Sessions {
-    /// Begins a session, and returns its id.
     pub(crate) fn begin(&self, rights: Rights, now: Instant) -> Result<String, TokenError> {
         let id = hex_digits(&random::<RANDOM>()?);
         let mut sessions = self.0.lock();
@@ -58,7 +57,6 @@ impl Sessions {
         found
     }
 
-    /// Ends the session of this id.
     pub(crate) fn end(&self, id: &str) {
         self.0.lock().retain(|session| !bool::from(session.id.as_bytes().ct_eq(id.as_bytes())));
     }
@@ -72,7 +70,6 @@ fn name(peer: &Peer, port: u16) -> String {
     format!("{prefix}framewire-{port}")
 }
 
-/// The session's id in a browser's cookie.
 pub(crate) fn id_in_cookie<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Option<&'a str> {
     // Most programs send no cookies and need no further work.
     headers.get(COOKIE)?;

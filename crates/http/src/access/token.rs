@@ -184,7 +184,6 @@ impl Attempts {
         left.checked_sub(REFILL * (BURST - 1)).filter(|wait| !wait.is_zero())
     }
 
-    /// Counts a wrong token.
     pub(crate) fn failed(&self, address: IpAddr, now: Instant) {
         let mut expiries = self.expiries.lock();
         if expiries.len() >= ADDRESSES && !expiries.contains_key(&address) {

@@ -32,7 +32,6 @@ use crate::transport::framing;
 use crate::transport::incoming::{BodyReader, OutOfMemory};
 use crate::v1;
 
-/// Answers requests.
 pub(crate) struct Dispatcher {
     pub(super) gate: Gate,
     /// Gives ids to requests that come without one.
@@ -44,7 +43,6 @@ pub(crate) struct Dispatcher {
     pub(super) bodies: Arc<BodyReader>,
     pub(super) meter: Arc<Meter>,
     pub(super) idempotency: Arc<Idempotency>,
-    /// Whether each request is logged.
     pub(super) log_requests: bool,
 }
 
@@ -191,7 +189,6 @@ impl Dispatcher {
         Ok(response)
     }
 
-    /// Answers an accepted request.
     async fn respond(&self, routes: CompatRoutes, caller: Caller, mut request: Request<Body>) -> Response {
         if let Some(routes) = routes {
             let (head, body) = request.into_parts();

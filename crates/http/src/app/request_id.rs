@@ -11,7 +11,6 @@ pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// The header that says which trace a request is part of.
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// A request's id.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId {
     value: HeaderValue,

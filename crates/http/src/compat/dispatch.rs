@@ -15,7 +15,7 @@ use tracing::info;
 
 use super::body;
 use super::params::{Kind, RawQuery};
-use super::table::{Build, ECHO, ROUTES, Route, Verb};
+use super::table::{ECHO, ROUTES, RequestBody, Route, Verb};
 use crate::access::caller::Caller;
 use crate::failure::Failure;
 use crate::idempotency::{self, NothingDone};
@@ -70,7 +70,6 @@ pub(crate) fn find(path: &str) -> Option<&'static RoutesAt> {
 }
 
 impl RoutesAt {
-    /// The number of the route for requests of this method.
     pub(crate) fn number(&self, method: &Method) -> Option<usize> {
         self.route(method).map(|(number, _)| number)
     }
@@ -92,7 +91,6 @@ impl RoutesAt {
     }
 }
 
-/// The services that mGBA-http's routes use.
 pub(crate) struct CompatServices {
     pub(crate) operations: Arc<Operations>,
     pub(crate) bodies: Arc<BodyReader>,
@@ -101,7 +99,6 @@ pub(crate) struct CompatServices {
 }
 
 impl CompatServices {
-    /// Answers a caller's request for one of the routes at a path.
     pub(crate) async fn answer(
         &self,
         routes: &RoutesAt,
@@ -160,16 +157,13 @@ fn refusal(route: &Route, error: EmulatorError) -> Failure {
 /// connection can be read.
 async fn build(services: &CompatServices, route: &Route, query: &str, body: Body) -> Result<Op, Failure> {
     let CompatServices { bodies, max_message, .. } = services;
-    let query = RawQuery(query);
-    match route.build {
-        Build::Ignored(build) => {
+    let data: Vec<u8> = match route.body() {
+        RequestBody::Ignored => {
             bodies.read(body).await?;
-            build(query)
+            Vec::new()
         }
-        Build::Savestate(build) => {
-            let text = bodies.read(body).await?;
-            build(query, body::savestate(text).await?)
-        }
-        Build::Message(build) => build(query, bodies.read_within(body, *max_message).await?.into()),
-    }
+        RequestBody::Savestate => body::savestate(bodies.read(body).await?).await?,
+        RequestBody::Message => bodies.read_within(body, *max_message).await?.into(),
+    };
+    (route.build)(RawQuery(query), data)
 }

@@ -81,34 +81,28 @@ pub(super) const fn lua_number(name: &'static str, max: u32, doc: &'static str) 
     Typed { param, read: Read::Number { parse: lua_integer, min: 0, max: max as i64, convert: exact } }
 }
 
-/// `true` or `false`.
 pub(super) const fn boolean(name: &'static str, doc: &'static str) -> Typed<bool> {
     Typed { param: Param { name, kind: Kind::Boolean, default: None, doc }, read: Read::One(read_boolean) }
 }
 
-/// Any text.
 pub(super) const fn text(name: &'static str, doc: &'static str) -> Typed<String> {
     let read = Read::One(|_, value| Ok(value.to_owned()));
     Typed { param: Param { name, kind: Kind::Text, default: None, doc }, read }
 }
 
-/// A name that the emulator looks up.
 pub(super) const fn name(name: &'static str, doc: &'static str) -> Typed<String> {
     Typed { param: Param { name, kind: Kind::Name, default: None, doc }, read: Read::One(read_name) }
 }
 
-/// The path of a file.
 pub(super) const fn path(name: &'static str, doc: &'static str) -> Typed<String> {
     Typed { param: Param { name, kind: Kind::Path, default: None, doc }, read: Read::One(read_name) }
 }
 
-/// The name of a button.
 pub(super) const fn button(name: &'static str, doc: &'static str) -> Typed<Key> {
     let read = Read::One(|param, value| param.key(value));
     Typed { param: Param { name, kind: Kind::Button, default: None, doc }, read }
 }
 
-/// The names of buttons.
 pub(super) const fn buttons(name: &'static str, doc: &'static str) -> Typed<Keys> {
     let read = Read::All(|param, values| values.iter().map(|value| param.key(value)).collect());
     Typed { param: Param { name, kind: Kind::Buttons, default: None, doc }, read }
@@ -224,7 +218,6 @@ fn quoted(text: &str) -> String {
 pub(crate) struct RawQuery<'a>(pub(super) &'a str);
 
 impl<'a> RawQuery<'a> {
-    /// Reads the values of a parameter.
     pub(super) fn get<T>(self, typed: &Typed<T>) -> Result<T, Failure> {
         let name = typed.param.name;
         let mut values = ParamValues::default();

@@ -66,7 +66,6 @@ fn invalid_mask(mask: i64) -> Failure {
 /// How many bytes are written at a time. A result up to this size is written as a whole.
 const PIECE: usize = 16 * 1024;
 
-/// A reply of `bytes` as hex pairs.
 pub(super) fn hex_body(bytes: Vec<u8>, share: BudgetShare) -> Body {
     match bytes.len() {
         0..=PIECE => Body::from(hex_pairs(&bytes)),
@@ -78,7 +77,6 @@ pub(super) fn hex_body(bytes: Vec<u8>, share: BudgetShare) -> Body {
 /// a whole.
 struct Hex {
     bytes: Vec<u8>,
-    /// How many of the bytes have been written.
     written: usize,
     _share: BudgetShare,
 }

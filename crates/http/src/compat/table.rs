@@ -26,7 +26,8 @@ pub struct Route {
     pub reply: Reply,
     /// What it does.
     pub doc: &'static str,
-    /// Makes the operation from the query and, if the route uses it, the body.
+    body: RequestBody,
+    /// Makes the operation.
     pub(super) build: Build,
 }
 
@@ -50,22 +51,14 @@ pub enum RequestBody {
     Message,
 }
 
-/// Makes an operation from a request. There is one variant for each [`RequestBody`].
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Build {
-    Ignored(fn(RawQuery<'_>) -> Result<Op, Failure>),
-    Savestate(fn(RawQuery<'_>, Vec<u8>) -> Result<Op, Failure>),
-    Message(fn(RawQuery<'_>, Vec<u8>) -> Result<Op, Failure>),
-}
+/// Makes an operation from the query of a request, and from the data in its body, which are empty if the route ignores
+/// the body.
+type Build = fn(RawQuery<'_>, Vec<u8>) -> Result<Op, Failure>;
 
 impl Route {
     /// What it does with a request's body.
     pub fn body(&self) -> RequestBody {
-        match self.build {
-            Build::Ignored(_) => RequestBody::Ignored,
-            Build::Savestate(_) => RequestBody::Savestate,
-            Build::Message(_) => RequestBody::Message,
-        }
+        self.body
     }
 
     /// A route that has the description and the kind of reply of its operation.
@@ -73,12 +66,13 @@ impl Route {
         (verb, path, message): (Verb, &'static str, &'static str),
         params: &'static [Param],
         op: OpKind,
+        body: RequestBody,
         build: Build,
     ) -> Route {
         let op = op.info();
         // Any web page can make a browser send a GET, so a GET must not change anything.
         assert!(matches!((verb, op.effect), (Verb::Post, _) | (_, Effect::Read)));
-        Route { verb, path, message, params, op, reply: Reply::Plain(op.result), doc: op.doc, build }
+        Route { verb, path, message, params, op, reply: Reply::Plain(op.result), doc: op.doc, body, build }
     }
 
     const fn about(mut self, doc: &'static str) -> Route {
@@ -101,21 +95,16 @@ macro_rules! route {
             (Verb::$verb, $path, $message),
             &[$($param.param),*],
             OpKind::$op,
-            route!(@build ($($arg: $param),*) ($($body $data)?) $op $fields),
+            route!(@body $($body)?),
+            |_query, _data| {
+                $(let $arg = _query.get(&$param)?;)*
+                $(let $data = _data;)?
+                Ok(Op::$op $fields)
+            },
         )
     };
-    (@build ($($arg:ident: $param:expr),*) () $op:ident $fields:tt) => {
-        Build::Ignored(|_query| {
-            $(let $arg = _query.get(&$param)?;)*
-            Ok(Op::$op $fields)
-        })
-    };
-    (@build ($($arg:ident: $param:expr),*) ($body:ident $data:ident) $op:ident $fields:tt) => {
-        Build::$body(|_query, $data| {
-            $(let $arg = _query.get(&$param)?;)*
-            Ok(Op::$op $fields)
-        })
-    };
+    (@body) => { RequestBody::Ignored };
+    (@body $body:ident) => { RequestBody::$body };
 }
 
 const fn flags(default: i64) -> Typed<u8> {

@@ -13,7 +13,6 @@ const DEPTH: usize = 4;
 const MAX_ALTERNATIVES: usize = 6;
 
 impl<'a> FormWriter<'a> {
-    /// Writes the fields of a body.
     pub(super) fn write_body_fields(&self, out: &mut String, schema: &'a Value) {
         let mut fields = String::new();
         self.write_fields(&mut fields, schema, DEPTH);

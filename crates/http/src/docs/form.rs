@@ -33,14 +33,10 @@ pub(super) fn shown_example(example: &Value) -> String {
 
 /// Writes the forms for an OpenAPI document.
 pub(super) struct FormWriter<'a> {
-    document: &'a Value,
+    pub(super) document: &'a Value,
 }
 
 impl<'a> FormWriter<'a> {
-    pub(super) fn new(document: &'a Value) -> FormWriter<'a> {
-        FormWriter { document }
-    }
-
     /// All operations: path, method and description.
     pub(super) fn operations(&self) -> impl Iterator<Item = (&'a str, &'static str, &'a Value)> {
         const METHODS: [&str; 5] = ["get", "put", "post", "patch", "delete"];
@@ -50,7 +46,6 @@ impl<'a> FormWriter<'a> {
         })
     }
 
-    /// Writes an operation.
     pub(super) fn write(&self, out: &mut String, path: &str, method: &str, operation: &Value) {
         let text = |name: &str| escaped(operation[name].as_str().unwrap_or_default());
         let shown = |name: &str| with_code(operation[name].as_str().unwrap_or_default());

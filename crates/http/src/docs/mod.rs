@@ -59,7 +59,7 @@ async fn page(headers: HeaderMap) -> Response {
 fn write_page() -> String {
     // The tests of the document make sure that it is valid JSON.
     let document: Value = serde_json::from_slice(&openapi::json()).unwrap_or_default();
-    let page = FormWriter::new(&document);
+    let page = FormWriter { document: &document };
     let mut groups: Vec<(String, String)> =
         v1::groups().into_iter().map(|name| (name, String::new())).collect();
     for (path, method, operation) in page.operations() {

@@ -22,7 +22,6 @@ pub(crate) const UNREAD: Duration = Duration::from_secs(60);
 /// How long a feed that a client created with `POST /v1/watches` continues without a reader.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 
-/// Fills a feed.
 pub(crate) struct Collector {
     pub(crate) feed: Arc<Feed>,
     pub(crate) memory: WatchedMemory,

@@ -59,10 +59,7 @@ impl Definition {
         Definition { events: true, ..Definition::default() }
     }
 
-    /// Compiles the expressions.
-    ///
-    /// # Errors
-    /// If the definition is not valid. The problem names the field and, in an expression, the column.
+    /// Compiles the expressions. A problem names the field and, in an expression, the column.
     pub(crate) fn compile(&self, symbols: &Symbols) -> Result<Subjects, Problem> {
         if self.watch.is_empty() && !self.events {
             let accepts =
@@ -74,12 +71,8 @@ impl Definition {
             return Err(Problem::parameter("watch", &problem, format!("at most {MAX_SUBJECTS} of them")));
         }
         if !(1..=MAX_BUFFER).contains(&self.buffer) {
-            let problem = format!("is {}", self.buffer);
-            return Err(Problem::parameter(
-                "buffer",
-                &problem,
-                format!("a number of events from 1 to {MAX_BUFFER}"),
-            ));
+            let accepts = format!("a number of events from 1 to {MAX_BUFFER}");
+            return Err(Problem::parameter("buffer", &format!("is {}", self.buffer), accepts));
         }
         let mut subjects = Subjects { characters: symbols.text().cloned(), ..Subjects::default() };
         for (index, text) in self.watch.iter().enumerate() {
@@ -120,10 +113,8 @@ pub(crate) enum Watched {
 }
 
 impl Subjects {
-    /// A condition as the only subject. `parameter` is the request's parameter that contains it.
-    ///
-    /// # Errors
-    /// If it is not a valid condition. The problem names the column.
+    /// A condition as the only subject. `parameter` is the request's parameter that contains it. A problem names the
+    /// column.
     pub(crate) fn only(text: &str, symbols: &Symbols, parameter: &'static str) -> Result<Subjects, Problem> {
         let mut subjects = Subjects { parameter: Some(parameter), ..Subjects::default() };
         subjects.add_text(text, symbols, parameter)?;

@@ -15,7 +15,6 @@ use crate::reading::fields::Object;
 /// How many bytes of events a feed keeps at most, even if its definition allows more events.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// The events of one watch.
 pub(crate) struct Feed {
     /// Its id for clients.
     pub(crate) id: String,
@@ -32,7 +31,6 @@ pub(crate) struct Feed {
     all_missed: Counter,
 }
 
-/// The readers of a feed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Readers {
     pub(crate) count: usize,
@@ -193,7 +191,6 @@ impl Reader {
         self.gives_up = true;
     }
 
-    /// The feed's id for clients.
     pub(crate) fn feed_id(&self) -> &str {
         &self.feed.id
     }

@@ -28,7 +28,6 @@ const NO_ROOM: &str = "nobody read it, and others needed its place";
 /// `POST /v1/watches`.
 const READ_ONLY_PART: usize = 4;
 
-/// The feeds of a server.
 pub(crate) struct Feeds {
     operations: Arc<Operations>,
     /// Counts events that readers did not take in time.
@@ -104,7 +103,6 @@ impl Feeds {
         self.start(&mut self.feeds.lock(), served, collector, Some(owner))
     }
 
-    /// The feeds of an emulator.
     pub(crate) fn list(&self, emulator: &str) -> Vec<Listed> {
         self.feeds.lock().iter().filter(|listed| listed.emulator == emulator).cloned().collect()
     }
@@ -115,7 +113,6 @@ impl Feeds {
         (feeds.len(), feeds.iter().map(|listed| listed.feed.readers().borrow().count).sum())
     }
 
-    /// The feed of this id.
     pub(crate) fn get(&self, id: &str) -> Result<Listed, Problem> {
         let found = self.feeds.lock().iter().find(|listed| listed.feed.id == id).cloned();
         found.ok_or_else(|| {
@@ -148,7 +145,6 @@ impl Feeds {
         Ok(())
     }
 
-    /// Removes a feed from the list.
     pub(crate) fn remove(&self, id: &str) {
         self.feeds.lock().retain(|listed| listed.feed.id != id);
     }
@@ -222,10 +218,7 @@ impl Feeds {
     }
 
     /// Adds a feed to the registry, and starts the task that fills it. If the registry is full, ends a spare feed to
-    /// make room.
-    ///
-    /// # Errors
-    /// If there is no room for the feed.
+    /// make room. Fails if there is none.
     fn start(
         self: &Arc<Feeds>,
         feeds: &mut Vec<Listed>,

@@ -95,7 +95,6 @@ impl Ring {
         self.entries.len()
     }
 
-    /// The current values of the subjects.
     pub(crate) fn now(&self) -> &Values {
         &self.now
     }

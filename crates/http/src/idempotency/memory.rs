@@ -97,16 +97,13 @@ impl Drop for Turn {
 }
 
 impl KeyedReplies {
-    /// Creates an empty memory with these limits.
     pub(crate) fn new(limits: &Limits) -> KeyedReplies {
         let Limits { max_keys, max_keyed_bytes, keyed_life, .. } = *limits;
         let memory = |share: usize| {
-            let bounds = KeyLimits {
-                keys: (max_keys / share).max(1),
-                bytes: max_keyed_bytes / share,
-                life: keyed_life,
-            };
-            Mutex::new(KeyMemory::new(bounds))
+            let keys = (max_keys / share).max(1);
+            let bounds = KeyLimits { keys, bytes: max_keyed_bytes / share, life: keyed_life };
+            let entries = HashMap::new();
+            Mutex::new(KeyMemory { bounds, entries, done: VecDeque::new(), dropped: 0, bytes: 0 })
         };
         KeyedReplies { full: memory(1), read: memory(READ_ONLY_DIVISOR) }
     }
@@ -136,13 +133,8 @@ impl KeyedReplies {
             )),
             None => {
                 let over = memory.begin(id, digest, Instant::now())?;
-                Ok(Known::New(Turn {
-                    keyed: self.clone(),
-                    id: id.clone(),
-                    digest,
-                    _over: over,
-                    ended: false,
-                }))
+                let (keyed, id) = (self.clone(), id.clone());
+                Ok(Known::New(Turn { keyed, id, digest, _over: over, ended: false }))
             }
         }
     }
@@ -171,11 +163,6 @@ enum KeyState {
 }
 
 impl KeyMemory {
-    fn new(bounds: KeyLimits) -> KeyMemory {
-        KeyMemory { bounds, entries: HashMap::new(), done: VecDeque::new(), dropped: 0, bytes: 0 }
-    }
-
-    /// Notes that a request is under way.
     fn begin(&mut self, id: &Arc<KeyId>, digest: Digest, now: Instant) -> Result<watch::Sender<()>, Failure> {
         if self.entries.len() - self.done.len() >= UNDER_WAY {
             return Err(Failure::busy(format!(
@@ -203,7 +190,6 @@ impl KeyMemory {
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, message).with_header(RETRY_AFTER, wait.into())
     }
 
-    /// Keeps the reply to a request under way.
     fn keep(&mut self, id: &Arc<KeyId>, digest: Digest, reply: Option<KeptReply>, now: Instant) {
         self.bytes += reply.as_ref().map_or(0, KeptReply::size);
         self.entries.insert(id.clone(), KeyEntry { digest, state: KeyState::Done(reply.map(Arc::new)) });
@@ -271,7 +257,6 @@ impl KeptReply {
         self.body.len() + headers
     }
 
-    /// Makes the reply again.
     pub(super) fn response(&self) -> Response {
         let mut response = Response::new(Body::from(self.body.clone()));
         *response.status_mut() = self.status;

@@ -30,17 +30,14 @@ use crate::limits::Limits;
 use crate::reading::emulator_of;
 use crate::transport::incoming::BodyReader;
 
-/// The header that carries a key.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A route adds this to the extensions of a reply if the request changed nothing. Such a reply is not kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NothingDone;
 
-/// The key of a request, if it has one. `takes_key` says whether its route accepts keys.
-///
-/// # Errors
-/// If the key cannot be used, or does not apply to such a request.
+/// The key of a request, if it has one. `takes_key` says whether its route accepts keys. If it does not, a key is an
+/// error.
 pub(crate) fn key(
     head: &RequestHead<'_>,
     takes_key: impl FnOnce() -> bool,
@@ -81,7 +78,6 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Option<String>, Failure> {
 pub(crate) const ACCEPTED: &str = "one key of 1 to 255 printable ASCII characters, such as a UUID";
 const _: () = assert!(MAX_KEY == 255);
 
-/// Whether a text can be a key.
 pub(crate) fn is_key(text: &str) -> bool {
     (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
@@ -95,7 +91,6 @@ pub(crate) struct Idempotency {
 }
 
 impl Idempotency {
-    /// Creates an empty memory of requests with these limits.
     pub(crate) fn new(limits: &Limits, bodies: Arc<BodyReader>, first_emulator: String) -> Idempotency {
         Idempotency { replies: Arc::new(KeyedReplies::new(limits)), bodies, first_emulator }
     }
@@ -140,7 +135,7 @@ impl Idempotency {
             drop(held);
             turn.end(response).await
         };
-        Ok(Unfinished::new(finish).await)
+        Ok(Unfinished(Some(Box::pin(finish))).await)
     }
 }
 
@@ -149,7 +144,6 @@ impl Idempotency {
 pub(crate) struct Digest([u64; 2]);
 
 impl Digest {
-    /// The digest of these parts.
     pub(crate) fn of(parts: &[&[u8]]) -> Digest {
         static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
         Digest(HASHERS.each_ref().map(|state| {
@@ -165,12 +159,6 @@ impl Digest {
 
 /// A future that continues in its own task if it is dropped before its end.
 struct Unfinished<F: Future + Send + 'static>(Option<Pin<Box<F>>>);
-
-impl<F: Future + Send + 'static> Unfinished<F> {
-    fn new(work: F) -> Unfinished<F> {
-        Unfinished(Some(Box::pin(work)))
-    }
-}
 
 impl<F: Future + Send + 'static> Future for Unfinished<F> {
     type Output = F::Output;

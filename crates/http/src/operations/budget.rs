@@ -44,7 +44,6 @@ impl ReplyBudget {
         self.share_bytes(ops.iter().map(Op::largest_result).sum())
     }
 
-    /// Reserves `bytes`.
     pub(crate) fn share_bytes(&self, bytes: usize) -> Result<BudgetShare, Failure> {
         if bytes <= SMALL {
             return Ok(BudgetShare { _permit: None });

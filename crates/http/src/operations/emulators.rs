@@ -102,7 +102,6 @@ impl Served {
         Arc::new(Served { permit, ..Served::clone(self) })
     }
 
-    /// Checks whether the caller may name files at all.
     pub(crate) fn may_name_files(&self) -> Result<(), EmulatorError> {
         self.permit.as_ref().map_or(Ok(()), Permit::may_name_files)
     }
@@ -261,7 +260,6 @@ impl LockstepHolder {
     }
 }
 
-/// A number for a WebSocket.
 pub(crate) fn connection_number() -> u64 {
     fastrand::u64(1..)
 }

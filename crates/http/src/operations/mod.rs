@@ -56,7 +56,6 @@ impl SelectedEmulator {
         }
     }
 
-    /// Performs one operation and returns its result.
     pub(crate) async fn perform_one(&self, op: Op) -> Result<Value, EmulatorError> {
         Ok(self.perform(op).await?.single()?)
     }
@@ -83,12 +82,10 @@ pub(crate) struct Operations {
     pub(crate) replies: ReplyBudget,
     /// The only folder in which callers may name files: see [`Access::files`](crate::Access::files).
     pub(crate) files: Option<Files>,
-    /// The signal that the server stops.
     pub(crate) stopping: Stopping,
 }
 
 impl Operations {
-    /// An emulator with the rights of this caller.
     pub(crate) fn for_caller(&self, served: &Arc<Served>, caller: &Caller) -> Arc<Served> {
         served.for_caller(Permit::of(caller, self.files.as_ref()))
     }
@@ -162,16 +159,12 @@ impl Operations {
     }
 }
 
-/// Whether one of these operations is a run.
 pub(crate) fn has_runs(ops: &[Op]) -> bool {
     ops.iter().any(|op| matches!(op, Op::Run { .. }))
 }
 
 impl Served {
-    /// The current frame.
-    ///
-    /// # Errors
-    /// If it is still the frame `last`. The error says why no frame ran.
+    /// The current frame. If it is still the frame `last`, returns an error that says why no frame ran.
     pub(crate) fn check_alive(&self, last: u32) -> Result<u32, EmulatorError> {
         let state = self.emulator.state();
         if state.frame != last {

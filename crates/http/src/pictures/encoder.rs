@@ -139,7 +139,6 @@ impl ViewerLimit {
         ViewerLimit { all: count, free: Arc::new(Semaphore::new(count as usize)) }
     }
 
-    /// Takes a place for a stream.
     pub(crate) fn take(&self, stream: OpenStream) -> Result<ViewerPlace, Problem> {
         match self.free.clone().try_acquire_owned() {
             Ok(permit) => Ok(ViewerPlace { _permit: permit, _stream: stream }),

@@ -23,7 +23,6 @@ pub(crate) struct SharedPicture {
     jpeg: OnceLock<Bytes>,
 }
 
-/// The pixels of a shared picture.
 struct Pixels(Arc<Picture>);
 
 impl AsRef<[u8]> for Pixels {
@@ -67,17 +66,14 @@ impl SharedPicture {
         delta
     }
 
-    /// The picture as a PNG.
     pub(crate) fn png(&self) -> Bytes {
         self.png.get_or_init(|| png::encode(self.image()).into()).clone()
     }
 
-    /// The picture as a JPEG.
     pub(crate) fn jpeg(&self) -> Bytes {
         self.jpeg.get_or_init(|| jpeg::encode(self.image()).into()).clone()
     }
 
-    /// Whether both pictures show the same image.
     pub(crate) fn looks_like(&self, other: &SharedPicture) -> bool {
         self.image() == other.image()
     }

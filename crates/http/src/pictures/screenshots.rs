@@ -20,13 +20,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// A picture, and the frame that it shows.
 pub(crate) struct Screenshot {
-    /// The frame counter.
     pub(crate) frame: u32,
-    /// The picture as a file.
     pub(crate) png: Bytes,
 }
 
-/// Requests the current picture of an emulator.
 pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Screenshot, EmulatorError> {
     let mut outcome = served.submit(Op::Screenshot {}.into(), deadline.into_std()).await?;
     match outcome.results.pop() {

@@ -11,10 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, Result};
 use framewire_protocol::number::lua_integer;
 
-/// A JSON object.
 pub(crate) type Object = serde_json::Map<String, Json>;
 
 /// How bytes are written in JSON.
@@ -29,7 +28,6 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// Writes bytes as text.
     pub(crate) fn text(self, bytes: &[u8]) -> String {
         match self {
             Encoding::Base64 => STANDARD.encode(bytes),
@@ -73,7 +71,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A required field; `accepts` says what it accepts.
-    pub(crate) fn required(&mut self, name: &'static str, accepts: &str) -> Result<Json, Problem> {
+    pub(crate) fn required(&mut self, name: &'static str, accepts: &str) -> Result<Json> {
         self.take(name).ok_or_else(|| Problem::parameter(name, "is missing", accepts))
     }
 
@@ -81,8 +79,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn optional<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&mut Fields<'a>, &'static str) -> Result<T, Problem>,
-    ) -> Result<Option<T>, Problem> {
+        read: impl FnOnce(&mut Fields<'a>, &'static str) -> Result<T>,
+    ) -> Result<Option<T>> {
         if self.left.get(name).is_some_and(|value| !value.is_null()) {
             return read(self, name).map(Some);
         }
@@ -91,87 +89,83 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses fields that were not read, if there are any.
-    pub(crate) fn end(self) -> Result<(), Problem> {
+    pub(crate) fn end(self) -> Result<()> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         let known = if self.known.is_empty() { "no field".to_owned() } else { self.known.join(", ") };
         Err(Problem::parameter(name.as_str(), "is not a field here", known))
     }
 
     /// A whole number, as [`integer`] reads it.
-    pub(crate) fn integer(&mut self, name: &'static str, min: i64, max: i64) -> Result<i64, Problem> {
+    pub(crate) fn integer(&mut self, name: &'static str, min: i64, max: i64) -> Result<i64> {
         let accepts = format!("a whole number from {min} to {max}, or text in hex such as \"0x1f\"");
         let value = self.required(name, &accepts)?;
-        integer(&value)
-            .filter(|number| (min..=max).contains(number))
-            .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), accepts))
+        let number = integer(&value).filter(|number| (min..=max).contains(number));
+        number.ok_or_else(|| wrong_value(name, &value, accepts))
     }
 
     /// An address: a number or a symbol.
-    pub(crate) fn address(&mut self, name: &'static str) -> Result<u32, Problem> {
+    pub(crate) fn address(&mut self, name: &'static str) -> Result<u32> {
         let value = self.required(name, ADDRESSES)?;
         Ok(place(&value, self.context.symbols, name)?.address)
     }
 
     /// An offset in a memory domain: a number.
-    pub(crate) fn offset(&mut self, name: &'static str) -> Result<u32, Problem> {
+    pub(crate) fn offset(&mut self, name: &'static str) -> Result<u32> {
         let value = self.required(name, OFFSETS)?;
         offset(&value, name)
     }
 
     /// An address and, if it is known, the type of the number there; with a domain, an offset in the domain.
-    pub(crate) fn target(&mut self, name: &'static str, domain: Option<&str>) -> Result<Target, Problem> {
+    pub(crate) fn target(&mut self, name: &'static str, domain: Option<&str>) -> Result<Target> {
         let accepts = if domain.is_some() { OFFSETS } else { ADDRESSES };
         let value = self.required(name, accepts)?;
         target(&value, domain, self.context.symbols, name)
     }
 
     /// An address on the bus, as the caller wrote it and as a [`Target`].
-    pub(crate) fn written_target(&mut self, name: &'static str) -> Result<(Json, Target), Problem> {
+    pub(crate) fn written_target(&mut self, name: &'static str) -> Result<(Json, Target)> {
         let value = self.required(name, ADDRESSES)?;
         let target = target(&value, None, self.context.symbols, name)?;
         Ok((value, target))
     }
 
-    pub(crate) fn boolean(&mut self, name: &'static str) -> Result<bool, Problem> {
+    pub(crate) fn boolean(&mut self, name: &'static str) -> Result<bool> {
         let value = self.required(name, "true or false")?;
-        let refusal = || Problem::parameter(name, &format!("is {}", shown(&value)), "true or false");
-        value.as_bool().ok_or_else(refusal)
+        value.as_bool().ok_or_else(|| wrong_value(name, &value, "true or false"))
     }
 
-    pub(crate) fn text(&mut self, name: &'static str) -> Result<String, Problem> {
+    pub(crate) fn text(&mut self, name: &'static str) -> Result<String> {
         match self.required(name, "a text")? {
             Json::String(text) => Ok(text),
-            other => Err(Problem::parameter(name, &format!("is {}", shown(&other)), "a text")),
+            other => Err(wrong_value(name, &other, "a text")),
         }
     }
 
     /// Bytes as text, in the encoding of the request.
-    pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Vec<u8>> {
         let accepts = match self.context.encoding {
             Encoding::Base64 => "bytes as base64 text, or as hex with \"encoding\": \"hex\"",
             Encoding::Hex => "bytes as hex text, two digits each",
         };
         let value = self.required(name, accepts)?;
         let bytes = value.as_str().and_then(|text| self.context.encoding.bytes(text));
-        bytes.ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), accepts))
+        bytes.ok_or_else(|| wrong_value(name, &value, accepts))
     }
 
     /// Keys by name or as a mask.
-    pub(crate) fn keys(&mut self, name: &'static str) -> Result<Keys, Problem> {
+    pub(crate) fn keys(&mut self, name: &'static str) -> Result<Keys> {
         let value = self.required(name, KEYS)?;
-        keys(&value).ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), KEYS))
+        keys(&value).ok_or_else(|| wrong_value(name, &value, KEYS))
     }
 
     /// A key by name or number.
-    pub(crate) fn key(&mut self, name: &'static str) -> Result<Key, Problem> {
+    pub(crate) fn key(&mut self, name: &'static str) -> Result<Key> {
         const ACCEPTS: &str = "the name of a key, such as \"A\", or its number from 0 to 9";
         let value = self.required(name, ACCEPTS)?;
         let by_name = value.as_str().and_then(|name| name.parse().ok());
         let by_number =
             || integer(&value).and_then(|number| u8::try_from(number).ok()).and_then(Key::from_number);
-        by_name
-            .or_else(by_number)
-            .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(&value)), ACCEPTS))
+        by_name.or_else(by_number).ok_or_else(|| wrong_value(name, &value, ACCEPTS))
     }
 }
 
@@ -199,18 +193,17 @@ pub(crate) fn integer(value: &Json) -> Option<i64> {
 }
 
 /// An offset in a memory domain, which cannot be a symbol.
-pub(crate) fn offset(value: &Json, name: &str) -> Result<u32, Problem> {
+pub(crate) fn offset(value: &Json, name: &str) -> Result<u32> {
     let number = match value {
         Json::String(text) => lua_integer(text.trim()),
         value => integer(value),
     };
-    number
-        .and_then(|number| u32::try_from(number).ok())
-        .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), OFFSETS))
+    let offset = number.and_then(|number| u32::try_from(number).ok());
+    offset.ok_or_else(|| wrong_value(name, value, OFFSETS))
 }
 
 /// An address: a number, or a text that [`Symbols::locate`] reads.
-pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Location, Problem> {
+pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Location> {
     match value {
         Json::String(text) => {
             symbols.locate(text).map_err(|problem| name_problem(symbols, Problem::at(name, &problem)))
@@ -218,7 +211,7 @@ pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Locat
         value => integer(value)
             .and_then(|number| u32::try_from(number).ok())
             .map(|address| Location { address, kind: None })
-            .ok_or_else(|| Problem::parameter(name, &format!("is {}", shown(value)), ADDRESSES)),
+            .ok_or_else(|| wrong_value(name, value, ADDRESSES)),
     }
 }
 
@@ -252,12 +245,7 @@ impl Address {
 }
 
 /// An address as [`place_in`] reads it, or one that is read from memory, such as `u32[0x03005D8C] + 4`.
-pub(crate) fn target(
-    value: &Json,
-    domain: Option<&str>,
-    symbols: &Symbols,
-    name: &str,
-) -> Result<Target, Problem> {
+pub(crate) fn target(value: &Json, domain: Option<&str>, symbols: &Symbols, name: &str) -> Result<Target> {
     match (computed(value, symbols), domain) {
         (Some(target), None) => target.map_err(|error| {
             name_problem(symbols, Problem::at(name, &format!("is {}: {error}", shown(value))))
@@ -312,7 +300,7 @@ pub(crate) fn place_in(
     domain: Option<&str>,
     symbols: &Symbols,
     name: &str,
-) -> Result<Location, Problem> {
+) -> Result<Location> {
     match domain {
         None => place(value, symbols, name),
         Some(_) => Ok(Location { address: offset(value, name)?, kind: None }),
@@ -322,20 +310,15 @@ pub(crate) fn place_in(
 /// Keys by name, in a list or joined by `+`, or as a mask.
 pub(crate) fn keys(value: &Json) -> Option<Keys> {
     match value {
-        Json::Array(names) => {
-            let names: Option<Vec<&str>> = names.iter().map(Json::as_str).collect();
-            key_names(names?.into_iter())
-        }
-        Json::String(names) => key_names(names.split('+')),
+        Json::Array(names) => names.iter().map(|name| name.as_str()?.parse::<Key>().ok()).collect(),
+        Json::String(names) => names.split('+').map(|name| name.parse::<Key>().ok()).collect(),
         value => integer(value).and_then(|mask| u16::try_from(mask).ok()).and_then(Keys::from_mask),
     }
 }
 
-/// The keys of these names.
-pub(crate) fn key_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<Keys> {
-    names.try_fold(Keys::default(), |keys, name| {
-        Keys::from_mask(keys.mask() | Keys::from(name.parse::<Key>().ok()?).mask())
-    })
+/// The problem with a value that is not accepted.
+pub(crate) fn wrong_value(name: impl Into<String>, value: &Json, accepts: impl Into<String>) -> Problem {
+    Problem::parameter(name, &format!("is {}", shown(value)), accepts)
 }
 
 /// A caller's value as JSON, shortened to 60 characters.

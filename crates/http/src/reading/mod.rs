@@ -114,22 +114,18 @@ pub(crate) fn pairs(parts: &Parts) -> impl Iterator<Item = &str> {
     pairs_of(parts.uri.query().unwrap_or(""))
 }
 
-/// The pairs of a query.
 pub(crate) fn pairs_of(query: &str) -> impl Iterator<Item = &str> {
     query.split('&').filter(|pair| !pair.is_empty())
 }
 
-/// Whether a pair names an emulator.
 pub(crate) fn is_emulator(pair: &&str) -> bool {
     name_of(pair) == "emulator"
 }
 
-/// The name of a pair.
 pub(crate) fn name_of(pair: &str) -> Cow<'_, str> {
     decoded(pair.split_once('=').map_or(pair, |(name, _)| name))
 }
 
-/// The value of a pair.
 pub(crate) fn value_of(pair: &str) -> String {
     decoded(pair.split_once('=').map_or("", |(_, value)| value)).into_owned()
 }

@@ -256,7 +256,7 @@ impl<'de, I: Iterator<Item = (String, ValueSource)>> MapAccess<'de> for FieldAcc
 pub(super) const ACCEPTED: &str = "; accepted is ";
 
 /// Why a value cannot be read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ReadError {
     /// The place of the value, such as `ops[3].address`; empty if the error is about all that was read.
     place: String,
@@ -269,12 +269,7 @@ pub(super) struct ReadError {
 
 impl ReadError {
     pub fn new(problem: impl Into<String>, accepts: impl Into<String>) -> ReadError {
-        ReadError {
-            place: String::new(),
-            problem: problem.into(),
-            accepts: Some(accepts.into()),
-            missing: false,
-        }
+        ReadError { problem: problem.into(), accepts: Some(accepts.into()), ..ReadError::default() }
     }
 
     /// The value has a wrong type, or is not accepted.
@@ -357,7 +352,7 @@ impl de::Error for ReadError {
         let message = message.to_string();
         match message.split_once(ACCEPTED) {
             Some((problem, accepts)) => ReadError::new(problem, accepts),
-            None => ReadError { place: String::new(), problem: message, accepts: None, missing: false },
+            None => ReadError { problem: message, ..ReadError::default() },
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 use utoipa::openapi::path::{Operation, ParameterIn};
@@ -27,7 +27,6 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// The routes of this document.
     pub(crate) fn new(document: &OpenApi) -> Catalog {
         let mut catalog = Catalog { queries: HashMap::new(), effects: Vec::new() };
         for (path, item) in &document.paths.paths {
@@ -54,10 +53,8 @@ impl Catalog {
         if rights == Rights::Full || is_read_only || self.effect(path) != PathEffect::ByMethod {
             return Ok(());
         }
-        Err(Failure::new(
-            StatusCode::FORBIDDEN,
-            format!("the token of the request is read-only, and {method} {path} changes something"),
-        ))
+        let message = format!("the token of the request is read-only, and {method} {path} changes something");
+        Err(Failure::forbidden(message))
     }
 
     /// Whether an `Idempotency-Key` applies to requests of this method to this path.
@@ -114,7 +111,6 @@ pub(crate) async fn check_query(
     Err(Problem::parameter(unknown, "is not a parameter here", accepted.join(", ")))
 }
 
-/// The names of the parameters in an operation's query.
 pub(crate) fn query_parameters(operation: &Operation) -> impl Iterator<Item = &str> {
     operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
         RefOr::T(own) if own.parameter_in == ParameterIn::Query => Some(own.name.as_str()),
@@ -122,7 +118,6 @@ pub(crate) fn query_parameters(operation: &Operation) -> impl Iterator<Item = &s
     })
 }
 
-/// The operations of a path, with their methods.
 pub(crate) fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     let all = [
         (Method::GET, &item.get),

@@ -37,13 +37,11 @@ impl PathEffect {
         declared.unwrap_or(PathEffect::ByMethod)
     }
 
-    /// Declares this effect in a path's description.
     pub(crate) fn declare(self, item: &mut PathItem) {
         item.extensions = Some(Extensions::from_iter([(EXTENSION, json!(self))]));
     }
 }
 
-/// Declarations of routes.
 pub(crate) trait Declare: Sized {
     /// Lets read-only callers send requests with any method, see [`PathEffect::JudgedLater`].
     fn judged_later(self) -> Self {

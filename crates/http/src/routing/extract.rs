@@ -68,10 +68,7 @@ pub(crate) struct OpensStream {
 }
 
 impl OpensStream {
-    /// Opens the stream.
-    ///
-    /// # Errors
-    /// If too many are open.
+    /// Opens the stream, unless too many are open.
     pub(crate) fn open(&self) -> Result<OpenStream, Problem> {
         Ok(self.streams.open(self.client, self.kind)?)
     }
@@ -87,6 +84,11 @@ impl FromRequestParts<AppState> for OpensStream {
             kind: parts.extensions.get().copied().unwrap_or(StreamKind::Wait),
         })
     }
+}
+
+/// The default of a parameter that is usually true.
+pub(crate) fn yes() -> bool {
+    true
 }
 
 /// The parameters of a route that has no parameters except [`EmulatorParam`].
@@ -170,7 +172,6 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The largest number of items.
     pub(crate) fn limit(&self) -> usize {
         self.limit.get() as usize
     }

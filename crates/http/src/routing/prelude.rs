@@ -13,10 +13,10 @@ pub(crate) use utoipa_axum::router::OpenApiRouter;
 pub(crate) use utoipa_axum::routes;
 
 pub(crate) use super::declare::Declare;
-pub(crate) use super::extract::{EmulatorParam, NoParameters, OpensStream, Page, Path, Payload, Query};
+pub(crate) use super::extract::{EmulatorParam, NoParameters, OpensStream, Page, Path, Payload, Query, yes};
 pub(crate) use super::state::AppState;
 pub(crate) use crate::operations::SelectedEmulator;
-pub(crate) use crate::problem::Problem;
+pub(crate) use crate::problem::{Problem, Result};
 pub(crate) use crate::storage::{Storage, StoredFile};
 
 /// The reply for something that was created: its path, and its description.

@@ -22,7 +22,6 @@ use crate::transport::streams::StreamLimit;
 pub(crate) struct AppState(Arc<Services>);
 
 impl AppState {
-    /// The state with these services.
     pub(crate) fn new(services: Services) -> AppState {
         AppState(Arc::new(services))
     }

@@ -67,7 +67,6 @@ enum ConnectionEnd {
 }
 
 impl RpcConnection {
-    /// Serves the connection until it ends.
     async fn serve(&mut self, session: &Arc<RpcSession>) -> ConnectionEnd {
         let limits = &session.services.limits;
         let mut ping = interval((limits.idle / 4).clamp(SHORTEST, PING));
@@ -225,7 +224,6 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
     None
 }
 
-/// A request that is done.
 struct EndedRequest {
     /// `None` if the request gets no reply.
     reply: Option<Json>,

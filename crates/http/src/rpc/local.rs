@@ -73,6 +73,6 @@ impl LocalCalls {
             Ok(under_way) => under_way.await,
             Err(error) => Err(error),
         };
-        reply.map(|reply| reply.result).map_err(|error| error.into_problem())
+        reply.map(|reply| reply.result).map_err(|error| error.data)
     }
 }

@@ -20,7 +20,6 @@ pub(super) enum Message {
     Many(Vec<Result<Request, Refused>>),
 }
 
-/// A request.
 #[derive(Debug)]
 pub(super) struct Request {
     /// `None` for a notification, which is not answered.
@@ -29,7 +28,6 @@ pub(super) struct Request {
     pub(super) params: Params,
 }
 
-/// The parameters of a request.
 #[derive(Debug)]
 pub(super) enum Params {
     Named(Map<String, Json>),
@@ -55,7 +53,6 @@ impl Refused {
     }
 }
 
-/// Reads a message.
 pub(super) fn read(text: &[u8]) -> Message {
     let refused = |error| Message::One(Err(Refused { id: Json::Null, error }));
     match unique::read(text) {
@@ -114,10 +111,8 @@ fn request(item: Json) -> Result<Request, Refused> {
         None => Ok(Request { id, method, params }),
         Some(other) => {
             let accepts = "jsonrpc, id, method and params";
-            Err(Refused::new(
-                known,
-                Problem::parameter(other.as_str(), "is not a field of a request", accepts),
-            ))
+            let problem = Problem::parameter(other.as_str(), "is not a field of a request", accepts);
+            Err(Refused::new(known, problem))
         }
     }
 }
@@ -144,7 +139,7 @@ pub(crate) struct RpcError {
     code: i32,
     message: &'static str,
     /// A [`Problem`].
-    data: Json,
+    pub(super) data: Json,
 }
 
 impl RpcError {
@@ -183,11 +178,6 @@ impl RpcError {
             _ => (-32000, "Server error"),
         };
         RpcError { code, message, data }
-    }
-
-    /// The problem.
-    pub(crate) fn into_problem(self) -> Json {
-        self.data
     }
 
     /// Changes the problem of a batch with one operation into the problem of this operation alone.

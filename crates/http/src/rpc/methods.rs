@@ -17,7 +17,7 @@ use crate::idempotency;
 use crate::operations::emulators::Served;
 use crate::operations::{SelectedEmulator, has_runs};
 use crate::problem::Problem;
-use crate::reading::fields::{Context, Encoding, Object, shown};
+use crate::reading::fields::{Context, Encoding, Object, wrong_value};
 use crate::reading::{self, object};
 use crate::routing::extract::NoParameters;
 use crate::transport::incoming::Charge;
@@ -38,7 +38,6 @@ const METHODS: &str = "an operation (GET /v1/operations lists them), the operati
 /// The prefix before the operation id of a route. It selects the route if an operation has the same name.
 const ROUTE: &str = "v1.";
 
-/// The parameters of `unsubscribe`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unsubscribe {
@@ -115,7 +114,7 @@ fn key(params: &mut Object) -> Result<Option<String>, Problem> {
     match params.remove(KEY) {
         None | Some(Json::Null) => Ok(None),
         Some(Json::String(key)) if idempotency::is_key(&key) => Ok(Some(key)),
-        Some(other) => Err(Problem::parameter(KEY, &format!("is {}", shown(&other)), idempotency::ACCEPTED)),
+        Some(other) => Err(wrong_value(KEY, &other, idempotency::ACCEPTED)),
     }
 }
 
@@ -180,7 +179,7 @@ fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Pr
     let operations = &session.services.operations;
     let served = name.as_str().and_then(|name| operations.emulators.get(name)).ok_or_else(|| {
         let accepts = format!("one of {}", operations.emulators.names());
-        Problem::parameter("emulator", &format!("is {}", shown(&name)), accepts)
+        wrong_value("emulator", &name, accepts)
     })?;
     Ok(operations.for_caller(served, &session.caller))
 }
@@ -190,8 +189,7 @@ async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Resu
     let served = selected(session, &mut params)?;
     let plan = alone(name, params, &served).await?;
     perform(session, &served, plan, |plan, outcome| {
-        let frame = outcome.frame;
-        Ok(json!({"frame": frame, "value": plan.done_alone(outcome)?}))
+        Ok(json!({"frame": outcome.frame, "value": plan.done_alone(outcome)?}))
     })
     .await
 }
@@ -274,10 +272,7 @@ fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, R
     let after = match params.remove("after") {
         None | Some(Json::Null) => None,
         Some(Json::String(id)) => Some(id),
-        Some(other) => {
-            let problem = format!("is {}", shown(&other));
-            return Err(Problem::parameter("after", &problem, "the id of an event, as a string").into());
-        }
+        Some(other) => return Err(wrong_value("after", &other, "the id of an event, as a string").into()),
     };
     let definition: Definition = object(params)?;
     let place = session.place(StreamKind::Subscription)?;

@@ -20,7 +20,7 @@ use super::methods::{UnderWay, under_way};
 use super::session::{RpcReply, RpcSession};
 use crate::idempotency::IDEMPOTENCY_KEY;
 use crate::problem::Problem;
-use crate::reading::fields::{Encoding, Object, shown};
+use crate::reading::fields::{Encoding, Object, shown, wrong_value};
 use crate::routing::catalog::{Catalog, operations, query_parameters};
 use crate::transport::incoming::Charge;
 
@@ -73,7 +73,6 @@ impl RouteMethods {
         RouteMethods { router, catalog, by_id }
     }
 
-    /// The route of this operation id.
     pub(super) fn find(&self, id: &str) -> Option<&RouteMethod> {
         self.by_id.get(id)
     }
@@ -211,9 +210,7 @@ fn text(name: &str, value: &Json) -> Result<Option<String>, Problem> {
         Json::String(text) => Ok(Some(text.clone())),
         Json::Number(number) => Ok(Some(number.to_string())),
         Json::Bool(value) => Ok(Some(value.to_string())),
-        other => {
-            Err(Problem::parameter(name, &format!("is {}", shown(other)), "a text, a number, true or false"))
-        }
+        other => Err(wrong_value(name, other, "a text, a number, true or false")),
     }
 }
 
@@ -223,11 +220,8 @@ fn json_body(whole: Option<Json>, fields: Object) -> Result<Vec<u8>, Problem> {
         (None, _) => Json::Object(fields),
         (Some(whole), None) => whole,
         (Some(_), Some(other)) => {
-            return Err(Problem::parameter(
-                other,
-                "is given in addition to body",
-                "either body, or its fields as parameters",
-            ));
+            let accepts = "either body, or its fields as parameters";
+            return Err(Problem::parameter(other, "is given in addition to body", accepts));
         }
     };
     serde_json::to_vec(&body).map_err(|error| Problem::bad_request(error.to_string()))
@@ -249,9 +243,8 @@ fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
 /// The reply of a route, as the result or the error of a method.
 async fn reply(response: Response) -> Result<RpcReply, RpcError> {
     let (parts, body) = response.into_parts();
-    let body = to_bytes(body, usize::MAX)
-        .await
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    let internal = |error: String| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error);
+    let body = to_bytes(body, usize::MAX).await.map_err(|error| internal(error.to_string()))?;
     if !parts.status.is_success() {
         let problem = serde_json::from_slice(&body).unwrap_or_else(|_| {
             let text = String::from_utf8_lossy(&body).into_owned();
@@ -263,8 +256,7 @@ async fn reply(response: Response) -> Result<RpcReply, RpcError> {
     let result = if body.is_empty() {
         Json::Null
     } else if kind.starts_with("application/json") {
-        serde_json::from_slice(&body)
-            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
+        serde_json::from_slice(&body).map_err(|error| internal(error.to_string()))?
     } else {
         let mut result = Object::new();
         result.insert("type".to_owned(), kind.into());

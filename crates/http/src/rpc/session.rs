@@ -53,7 +53,6 @@ impl FromRef<AppState> for RpcServices {
     }
 }
 
-/// The state of one connection.
 pub(super) struct RpcSession {
     /// Distinguishes the connection from all others of the server.
     pub(super) number: u64,
@@ -87,7 +86,6 @@ struct SessionState {
     last: u64,
 }
 
-/// An open subscription.
 struct Subscription {
     /// Ends the subscription.
     end: oneshot::Sender<()>,
@@ -151,7 +149,6 @@ impl RpcSession {
         })
     }
 
-    /// Reserves a place for a wait or a subscription.
     pub(super) fn place(&self, kind: StreamKind) -> Result<LastingPlace, Problem> {
         let own = self.lasting.clone().try_acquire_owned().map_err(|_| {
             Failure::busy(format!(

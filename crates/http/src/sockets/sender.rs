@@ -43,9 +43,7 @@ pub(crate) enum SocketEvent {
 pub(crate) enum SocketEnd {
     /// The other end is gone.
     Gone,
-    /// The server stops.
     Stopping,
-    /// The emulator is gone.
     NoEmulator,
     /// The other end has not answered for [`SILENCE`].
     Silence,
@@ -134,7 +132,6 @@ impl PacedSocket {
         }
     }
 
-    /// Closes the WebSocket.
     pub(crate) async fn close(self, end: SocketEnd) {
         let (code, reason) = match end {
             SocketEnd::Gone => return,
@@ -182,7 +179,6 @@ impl PingWindow {
         PingWindow { next: 0, out: VecDeque::new(), best: [None; 2], window: now }
     }
 
-    /// Whether more may be sent at `now`.
     pub(crate) fn is_open(&self, now: Instant) -> bool {
         let best = self.best.iter().flatten().min();
         let time_limit = best.map_or(FIRST, |best| *best + SLACK);

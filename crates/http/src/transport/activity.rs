@@ -133,7 +133,6 @@ impl Activity {
         self.enter(if unread { Phase::Closing } else { Phase::Idle });
     }
 
-    /// Notes that the connection is now a WebSocket.
     pub(crate) fn upgrade(&self) {
         drop(self.account.end());
         self.enter(Phase::Upgraded);

@@ -43,7 +43,6 @@ pub(crate) struct Transport {
     pub(crate) deadline: Duration,
     /// Whether clients on this machine may do everything without a token.
     pub(crate) trusts_local: bool,
-    /// Whether each request is logged.
     pub(crate) log_requests: bool,
     pub(crate) stopping: Stopping,
     /// Whether the server is about to stop. Each reply is then the last one on its connection.
@@ -62,7 +61,6 @@ pub(crate) trait Handler: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Answer> + Send;
 }
 
-/// The answer to a request.
 pub(crate) struct Answer {
     pub(crate) response: Response,
     /// Whether the request was refused before its body was read.
@@ -225,7 +223,6 @@ async fn answer<H: Handler>(
 pub(crate) struct Peer {
     /// IPv4 addresses are never in the form of IPv6 addresses (`::ffff:10.0.0.1`).
     address: IpAddr,
-    /// Whether the connection is encrypted.
     pub(crate) tls: bool,
 }
 

@@ -58,7 +58,6 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Examines the next bytes.
     pub(crate) fn examine(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
         while !bytes.is_empty() {
             bytes = match self.state {
@@ -99,7 +98,6 @@ impl Framing {
         Ok(end.map_or(&[], |end| &bytes[end + 1..]))
     }
 
-    /// Examines a complete line.
     fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match &mut self.state {

@@ -211,7 +211,6 @@ impl Account {
         self.bytes.store(now.saturating_sub(bytes), Relaxed);
     }
 
-    /// The pool for the client's rights.
     fn pool(&self) -> &Arc<Pool> {
         if self.full.load(Relaxed) { &self.incoming.full } else { &self.incoming.limited }
     }
@@ -228,7 +227,6 @@ impl Account {
     }
 }
 
-/// Reads the bodies of requests.
 pub(crate) struct BodyReader {
     /// The largest number of bytes of a body, for routes that have no limit of their own.
     pub(crate) limit: usize,
@@ -238,7 +236,6 @@ pub(crate) struct BodyReader {
 }
 
 impl BodyReader {
-    /// Reads bodies within these limits.
     pub(crate) fn new(limits: &Limits, stopping: Stopping) -> BodyReader {
         BodyReader { limit: limits.max_body, time_limit: limits.body, stopping }
     }

@@ -20,7 +20,6 @@ use crate::limits::Limits;
 /// The pause after an `accept` that failed, for example because there were no file descriptors. It doubles with each
 /// further failure.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// After this time without a failure, the failures are considered to be over. At the limit of file descriptors, some
 /// calls of `accept` fail and others succeed.
@@ -71,7 +70,6 @@ impl AcceptFailures {
         self.resume = Some(now + pause);
     }
 
-    /// Notes that a connection was accepted.
     fn accepted(&mut self, now: Instant) {
         self.in_a_row = 0;
         self.resume = None;
@@ -90,7 +88,6 @@ async fn accept(listener: &TcpListener, resume: Option<Instant>) -> std::io::Res
     listener.accept().await
 }
 
-/// The metrics of connections.
 pub(crate) struct ConnectionCounts {
     /// Connections that are open, except those that became WebSockets.
     pub(crate) open: Gauge,
@@ -127,7 +124,6 @@ impl<H: Handler> Listener<H> {
         (self.connections, self.turned_away)
     }
 
-    /// Accepts connections until `end` completes.
     pub(crate) async fn accept_until(&mut self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
         loop {

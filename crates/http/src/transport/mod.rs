@@ -41,7 +41,6 @@ impl Stopping {
         Stopping(stop)
     }
 
-    /// Waits until the server stops.
     pub(crate) async fn wait(&self) {
         // An error means that the server itself is gone.
         let _ = self.0.clone().wait_for(|stopping| *stopping).await;

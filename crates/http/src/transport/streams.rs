@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use crate::failure::Failure;
 use crate::limits::Limits;
 
-/// The kinds of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamKind {
     /// Server-sent events.
@@ -98,13 +97,11 @@ impl StreamLimit {
         Ok(OpenStream { shared: shared.clone(), client, kind })
     }
 
-    /// How many streams of each kind are open.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let counts = self.0.by_kind.iter().map(|count| count.load(Relaxed));
         StreamKind::ALL.iter().map(|(_, name)| *name).zip(counts)
     }
 
-    /// Waits until no stream is open.
     pub(crate) async fn all_closed(&self) {
         // This cannot fail, because `self` has the sender.
         let _ = self.0.open.subscribe().wait_for(|open| *open == 0).await;

@@ -127,7 +127,6 @@ pub(crate) enum ClientStream {
 }
 
 impl ClientStream {
-    /// The TCP socket of the stream.
     pub(crate) fn socket(&self) -> &TcpStream {
         match self {
             ClientStream::Plain(stream) => stream,

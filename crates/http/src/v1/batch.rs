@@ -12,7 +12,7 @@ use super::schemas::BatchOp;
 use super::timeline::unplayed;
 use super::{control, operations};
 use crate::idempotency::NothingDone;
-use crate::reading::fields::{Context, Encoding, Object, shown};
+use crate::reading::fields::{Context, Encoding, Object, shown, wrong_value};
 use crate::routing::prelude::*;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -67,10 +67,7 @@ pub(crate) enum OpResult {
 /// Each operation is an object with its arguments. `op` is its name, as GET /v1/operations lists it.
 #[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(EmulatorParam),
     request_body = BatchRequest, responses((status = 200, description = "The results of the operations.", body = Done)))]
-async fn batch(
-    selected: SelectedEmulator,
-    Payload(request): Payload<BatchRequest>,
-) -> Result<Response, Problem> {
+async fn batch(selected: SelectedEmulator, Payload(request): Payload<BatchRequest>) -> Result<Response> {
     let symbols = selected.symbols().await;
     let context = Context { symbols: &symbols, encoding: request.encoding };
     let plan = Plan::new(request.ops, context)?;
@@ -97,20 +94,14 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Reads a caller's operations.
-    ///
-    /// # Errors
-    /// If an operation is not valid, or there are too many, or the reply would be too large.
-    pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
+    pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan> {
         let mut plan = Plan { encoding: context.encoding, ..Plan::default() };
         plan.add_all(objects, context)?;
         plan.checked()
     }
 
     /// Reads a single operation.
-    ///
-    /// # Errors
-    /// If it cannot be used.
-    pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan, Problem> {
+    pub(crate) fn one(object: Object, context: Context<'_>) -> Result<Plan> {
         let mut plan = Plan { alone: true, encoding: context.encoding, ..Plan::default() };
         plan.add(object, context)?;
         plan.checked()
@@ -122,22 +113,17 @@ impl Plan {
         Plan { run: Some(before), encoding: context.encoding, ..Plan::default() }
     }
 
-    /// Checks the arguments of all operations.
-    ///
-    /// # Errors
-    /// If one of them cannot be performed, alone or together with the others.
-    pub(crate) fn checked(self) -> Result<Plan, Problem> {
+    /// Checks the arguments of all operations, alone and together.
+    pub(crate) fn checked(self) -> Result<Plan> {
         match check_ops(&self.ops) {
             Ok(()) => Ok(self),
             Err((op, error)) => Err(self.about(op, error.into())),
         }
     }
 
-    /// Reads a caller's operations, and adds them after the existing ones.
-    ///
-    /// # Errors
-    /// If an operation is not valid, or there are too many, or the reply would be too large.
-    pub(crate) fn add_all(&mut self, objects: Vec<Object>, context: Context<'_>) -> Result<(), Problem> {
+    /// Reads a caller's operations, and adds them after the existing ones. Fails if an operation is not valid, there are
+    /// too many, or the reply would be too large.
+    pub(crate) fn add_all(&mut self, objects: Vec<Object>, context: Context<'_>) -> Result<()> {
         for object in objects {
             let (index, before) = (self.forms.len(), self.ops.len());
             self.add(object, context).map_err(|problem| self.of_op(index, problem))?;
@@ -186,11 +172,11 @@ impl Plan {
         }
     }
 
-    fn add(&mut self, mut object: Object, context: Context<'_>) -> Result<(), Problem> {
+    fn add(&mut self, mut object: Object, context: Context<'_>) -> Result<()> {
         const ACCEPTS: &str = "the name of an operation, as GET /v1/operations lists them";
         let name = match object.remove("op") {
             Some(Json::String(name)) => name,
-            Some(other) => return Err(Problem::parameter("op", &format!("is {}", shown(&other)), ACCEPTS)),
+            Some(other) => return Err(wrong_value("op", &other, ACCEPTS)),
             None => return Err(Problem::parameter("op", "is missing", ACCEPTS)),
         };
         if object.get("domain").is_some_and(Json::is_null) {
@@ -217,14 +203,13 @@ impl Plan {
         Ok(())
     }
 
-    /// The operations for the emulator.
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
     }
 
     /// The outcome of the operations for the emulator. If nothing was done because one of them was refused, such as one
     /// that uses memory that does not exist or cannot be written, returns the problem.
-    pub(crate) fn settled(&self, outcome: Outcome) -> Result<Outcome, Problem> {
+    pub(crate) fn settled(&self, outcome: Outcome) -> Result<Outcome> {
         match outcome.refused_whole(&self.ops) {
             Some((op, error)) => Err(self.about(op, Problem::refused_access("address", error))),
             None => Ok(outcome),
@@ -258,8 +243,7 @@ impl Plan {
         Done { frame, results, failed }
     }
 
-    /// The result of the only operation.
-    pub(crate) fn done_alone(&self, outcome: Outcome) -> Result<Json, Problem> {
+    pub(crate) fn done_alone(&self, outcome: Outcome) -> Result<Json> {
         let result = self.results(outcome).pop().transpose();
         Ok(result.map_err(|error| self.refused(0, error))?.unwrap_or_default())
     }
@@ -318,8 +302,8 @@ fn is_load(op: &Op) -> bool {
 pub(super) async fn perform_plan<R: Serialize>(
     selected: &SelectedEmulator,
     plan: &Plan,
-    reply: impl FnOnce(Done) -> Result<R, Problem>,
-) -> Result<Response, Problem> {
+    reply: impl FnOnce(Done) -> Result<R>,
+) -> Result<Response> {
     let operations = &selected.operations;
     let share = operations.replies.share_all(plan.ops())?;
     let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());

@@ -35,7 +35,6 @@ struct Cheat {
 }
 
 impl Cheat {
-    /// Reads the strings that describe a cheat.
     fn read(texts: &[Value]) -> Option<Cheat> {
         let text = |index: usize| match texts.get(index)? {
             Value::Text(text) => Some(text.as_str()),
@@ -57,7 +56,7 @@ impl Cheat {
 /// A stock mGBA answers 501, because its scripts cannot use cheats.
 #[utoipa::path(get, path = "/v1/cheats", operation_id = "cheats", tag = "cheats", params(EmulatorParam),
     responses((status = 200, description = "All cheats.", body = CheatList)))]
-async fn list(selected: SelectedEmulator) -> Result<Response, Problem> {
+async fn list(selected: SelectedEmulator) -> Result<Response> {
     let op = Op::Cheats {};
     let share = selected.share(&op)?;
     let cheats = match selected.perform(op).await?.single()? {
@@ -123,7 +122,7 @@ struct Added {
 async fn add(
     selected: SelectedEmulator,
     Payload(NewCheat { path, name, kind, codes, enabled }): Payload<NewCheat>,
-) -> Result<Json<Added>, Problem> {
+) -> Result<Json<Added>> {
     let op = match (path, codes) {
         (Some(path), None) if name.is_none() && kind.is_none() && enabled.is_none() => {
             Op::LoadCheats { path }
@@ -138,24 +137,17 @@ async fn add(
             enabled: enabled.unwrap_or(true),
         },
         (None, None) => {
-            return Err(Problem::parameter(
-                "codes",
-                "is missing",
-                "a list of codes; or `path`, a file of cheats",
-            ));
+            let accepts = "a list of codes; or `path`, a file of cheats";
+            return Err(Problem::parameter("codes", "is missing", accepts));
         }
         (Some(_), _) => {
-            return Err(Problem::parameter(
-                "path",
-                "is given together with other fields",
-                "`path` alone, or `codes` with `name`, `kind` and `enabled`",
-            ));
+            let accepts = "`path` alone, or `codes` with `name`, `kind` and `enabled`";
+            return Err(Problem::parameter("path", "is given together with other fields", accepts));
         }
     };
     let single = matches!(op, Op::AddCheat { .. });
     let outcome = selected.perform(selected.keyed(op)).await?;
-    let frame = outcome.frame;
-    let number = outcome.single().map_err(not_taken)?.try_into()?;
+    let (frame, number) = (outcome.frame, outcome.single().map_err(not_taken)?.try_into()?);
     let (id, count) = if single { (Some(number), 1) } else { (None, number) };
     Ok(Json(Added { id, count, frame }))
 }
@@ -176,7 +168,7 @@ async fn switch(
     selected: SelectedEmulator,
     Path(id): Path<u32>,
     Payload(Switch { enabled }): Payload<Switch>,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     change(&selected, Op::EnableCheat { id, enabled }).await
 }
 
@@ -184,7 +176,7 @@ async fn switch(
 #[utoipa::path(delete, path = "/v1/cheats/{id}", operation_id = "removeCheat", tag = "cheats",
     params(("id" = u32, Path, description = "The number of the cheat."), EmulatorParam),
     responses((status = 200, description = "The cheat was removed.", body = AtFrame)))]
-async fn remove(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<AtFrame>, Problem> {
+async fn remove(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<AtFrame>> {
     if id == 0 {
         return Err(Problem::not_found("there is no cheat 0; DELETE /v1/cheats removes all cheats"));
     }
@@ -194,6 +186,6 @@ async fn remove(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<
 /// Removes all cheats.
 #[utoipa::path(delete, path = "/v1/cheats", operation_id = "removeCheats", tag = "cheats", params(EmulatorParam),
     responses((status = 200, description = "All cheats were removed.", body = AtFrame)))]
-async fn remove_all(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+async fn remove_all(selected: SelectedEmulator) -> Result<Json<AtFrame>> {
     change(&selected, Op::RemoveCheat { id: 0 }).await
 }

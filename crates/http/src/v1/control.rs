@@ -34,7 +34,7 @@ pub(crate) struct AtFrame {
 }
 
 /// Performs an operation without a result. If it is refused because of the memory that it uses, returns the problem.
-pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>, Problem> {
+pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>> {
     let outcome = selected.perform_checked(selected.keyed(op)).await?;
     let frame = outcome.frame;
     outcome.single()?;
@@ -46,21 +46,21 @@ pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<A
 /// A stock mGBA answers 501, because its scripts cannot pause it. Pause it in its window, or use POST /v1/lockstep.
 #[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "The game is paused.", body = AtFrame)))]
-async fn pause(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+async fn pause(selected: SelectedEmulator) -> Result<Json<AtFrame>> {
     change(&selected, Op::Pause {}).await
 }
 
 /// Continues the game: ends a pause or lockstep.
 #[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "The game runs.", body = AtFrame)))]
-async fn resume(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+async fn resume(selected: SelectedEmulator) -> Result<Json<AtFrame>> {
     change(&selected, Op::Resume {}).await
 }
 
 /// Resets the console.
 #[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "The console was reset.", body = AtFrame)))]
-async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
+async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>> {
     change(&selected, Op::Reset {}).await
 }
 
@@ -98,10 +98,7 @@ struct Advanced {
 /// requests wait until then. Each frame adds 50 ms to the time after which the reply is a 504.
 #[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(EmulatorParam),
     request_body = Advance, responses((status = 200, description = "The frames have run.", body = Advanced)))]
-async fn advance(
-    selected: SelectedEmulator,
-    Payload(advance): Payload<Advance>,
-) -> Result<Json<Advanced>, Problem> {
+async fn advance(selected: SelectedEmulator, Payload(advance): Payload<Advance>) -> Result<Json<Advanced>> {
     let frames = advance.frames.map_or(1, Whole::get);
     let batch = selected.keyed(Op::Advance { frames });
     let deadline = Instant::now() + selected.operations.deadline + time_of(&batch.ops);
@@ -124,7 +121,7 @@ struct Lockstep {
 async fn lockstep(
     selected: SelectedEmulator,
     Payload(Lockstep { timeout }): Payload<Lockstep>,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     change(&selected, Op::Lockstep { timeout: timeout.get() }).await
 }
 
@@ -173,7 +170,7 @@ fn rate_schema() -> Schema {
 async fn speed(
     selected: SelectedEmulator,
     Payload(Speed { speed }): Payload<Speed>,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     change(&selected, Op::SetSpeed { thousandths: speed.thousandths }).await
 }
 
@@ -187,7 +184,7 @@ pub(crate) fn not_taken(error: OpError) -> Problem {
 
 /// The reply to an operation whose result says whether the emulator accepts a game or a state. `refusal` is the detail
 /// of the problem if it does not.
-pub(crate) fn taken(outcome: Outcome, refusal: impl Into<String>) -> Result<Json<AtFrame>, Problem> {
+pub(crate) fn taken(outcome: Outcome, refusal: impl Into<String>) -> Result<Json<AtFrame>> {
     let frame = outcome.frame;
     if bool::try_from(outcome.single().map_err(not_taken)?)? {
         return Ok(Json(AtFrame { frame }));
@@ -207,16 +204,10 @@ struct Load {
 /// Loads another game and resets the console.
 #[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(EmulatorParam), request_body = Load,
     responses((status = 200, description = "The game is running.", body = AtFrame)))]
-async fn load(
-    selected: SelectedEmulator,
-    Payload(Load { path }): Payload<Load>,
-) -> Result<Json<AtFrame>, Problem> {
+async fn load(selected: SelectedEmulator, Payload(Load { path }): Payload<Load>) -> Result<Json<AtFrame>> {
     if path.is_empty() || path.contains('\0') {
-        return Err(Problem::parameter(
-            "path",
-            "is empty or contains a NUL",
-            "the path of a file on the emulator's machine",
-        ));
+        let accepts = "the path of a file on the emulator's machine";
+        return Err(Problem::parameter("path", "is empty or contains a NUL", accepts));
     }
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: path.clone() })).await?;
     let refusal = format!(

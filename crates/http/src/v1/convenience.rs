@@ -13,9 +13,9 @@ use super::input::{Planned, Tap};
 use super::memory::Content;
 use super::run::{self, RunTexts};
 use super::timeline::{Input, Timeline};
-use crate::problem::Problem;
+use crate::problem::{Problem, Result};
 use crate::reading;
-use crate::reading::fields::{self, Address, Context, Encoding, Fields, Object, Target, shown};
+use crate::reading::fields::{self, Address, Context, Encoding, Fields, Object, Target, wrong_value};
 
 /// The names of the operations, with descriptions.
 pub(crate) const ALL: [(&str, &str); 12] = [
@@ -163,7 +163,7 @@ pub(super) fn number(form: NumberForm, value: &Value) -> Json {
 
 /// Refuses to write a value if the memory map gives the number a special format, such as fixed point, and the caller
 /// gives no type.
-pub(super) fn check_plain(given: Option<Type>, target: &Target) -> Result<(), Problem> {
+pub(super) fn check_plain(given: Option<Type>, target: &Target) -> Result<()> {
     let (None, Some(kind)) = (given, target.kind.filter(|_| target.format != Format::Plain)) else {
         return Ok(());
     };
@@ -177,7 +177,7 @@ pub(crate) fn read(
     object: Object,
     context: Context<'_>,
     ops: &mut Vec<Op>,
-) -> Option<Result<Form, Problem>> {
+) -> Option<Result<Form>> {
     Some(match name {
         "read" => read_one(Fields::new(object, context), ops),
         "read_many" => read_many(Fields::new(object, context), context, ops),
@@ -195,7 +195,7 @@ pub(crate) fn read(
     })
 }
 
-fn read_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn read_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let domain = domain(&mut fields)?;
     let target = fields.target("address", domain.as_deref())?;
     let number = NumberForm::of(kind(&mut fields)?, &target);
@@ -204,7 +204,7 @@ fn read_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> 
     Ok(Form::Number(number))
 }
 
-fn read_text(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn read_text(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let address = fields.target("address", None)?.address.code();
     let length = fields.integer("length", 1, MAX_TEXT)? as u32;
     fields.end()?;
@@ -212,7 +212,7 @@ fn read_text(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) ->
     Ok(Form::Text(context.symbols.text().cloned()))
 }
 
-fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let addresses = list(&mut fields, "addresses", "a list of addresses")?;
     let (domain, kind) = (domain(&mut fields)?, kind(&mut fields)?);
     fields.end()?;
@@ -227,14 +227,14 @@ fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) ->
     Ok(Form::Numbers(types))
 }
 
-fn write_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn write_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let domain = domain(&mut fields)?;
     ops.push(write(&mut fields, domain)?);
     fields.end()?;
     Ok(Form::Nothing(1))
 }
 
-fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     const ACCEPTS: &str = "a list of objects with address, value and, if needed, type";
     let (writes, domain) = (list(&mut fields, "writes", ACCEPTS)?, domain(&mut fields)?);
     fields.end()?;
@@ -242,7 +242,7 @@ fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -
     for (index, one) in writes.into_iter().enumerate() {
         let place = format!("writes[{index}]");
         let Json::Object(object) = one else {
-            return Err(Problem::parameter(place, &format!("is {}", shown(&one)), ACCEPTS));
+            return Err(wrong_value(place, &one, ACCEPTS));
         };
         let mut fields = Fields::new(object, context);
         let op = write(&mut fields, domain.clone()).and_then(|op| fields.end().map(|()| op));
@@ -251,14 +251,14 @@ fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -
     Ok(Form::Nothing(count))
 }
 
-fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op, Problem> {
+fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op> {
     let target = fields.target("address", domain.as_deref())?;
     let (kind, bits) = new_number(fields, &target)?;
     Ok(write_op(kind, target.address, domain, bits))
 }
 
 /// The type and the low bits of a number to write.
-fn new_number(fields: &mut Fields<'_>, target: &Target) -> Result<(Type, u32), Problem> {
+fn new_number(fields: &mut Fields<'_>, target: &Target) -> Result<(Type, u32)> {
     let given = kind(fields)?;
     check_plain(given, target)?;
     let kind = given.or(target.kind).unwrap_or(Type::U8);
@@ -266,7 +266,7 @@ fn new_number(fields: &mut Fields<'_>, target: &Target) -> Result<(Type, u32), P
     Ok((kind, fields.integer("value", min, max)? as u32))
 }
 
-fn freeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn freeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let (address, target) = fields.written_target("address")?;
     let (kind, bits) = new_number(&mut fields, &target)?;
     ops.push(freeze_op(&address, &target, Content::Number(kind, bits)));
@@ -274,14 +274,14 @@ fn freeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     Ok(Form::Nothing(1))
 }
 
-fn unfreeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn unfreeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let name = match fields.take("address") {
         None => freeze::ALL.to_owned(),
         Some(address @ (Json::String(_) | Json::Number(_))) => name_of(&address),
         Some(other) => {
             let accepts =
                 "the address as it was given to `freeze`; without an address, all values are unfrozen";
-            return Err(Problem::parameter("address", &format!("is {}", shown(&other)), accepts));
+            return Err(wrong_value("address", &other, accepts));
         }
     };
     fields.end()?;
@@ -289,18 +289,18 @@ fn unfreeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> 
     Ok(Form::Plain)
 }
 
-fn frozen(fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn frozen(fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     fields.end()?;
     ops.push(Op::Frozen {});
     Ok(Form::Frozen)
 }
 
-fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn tap(object: Object, ops: &mut Vec<Op>) -> Result<Form> {
     let Tap { keys, frames } = reading::object(object)?;
     Ok(play(Timeline::press(keys.0, frames)?, false, ops))
 }
 
-fn input(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+fn input(object: Object, ops: &mut Vec<Op>) -> Result<Form> {
     let input: Input = reading::object(object)?;
     let append = input.append;
     Ok(play(input.try_into()?, append, ops))
@@ -313,24 +313,23 @@ fn play(timeline: Timeline, append: bool, ops: &mut Vec<Op>) -> Form {
     Form::Played(timeline)
 }
 
-fn domain(fields: &mut Fields<'_>) -> Result<Option<String>, Problem> {
+fn domain(fields: &mut Fields<'_>) -> Result<Option<String>> {
     fields.optional("domain", Fields::text)
 }
 
-fn kind(fields: &mut Fields<'_>) -> Result<Option<Type>, Problem> {
+fn kind(fields: &mut Fields<'_>) -> Result<Option<Type>> {
     const ACCEPTS: &str = "u8, u16, u32, i8, i16 or i32";
     let Some(name) = fields.optional("type", Fields::text)? else { return Ok(None) };
     Type::named(&name).map(Some).ok_or_else(|| Problem::parameter("type", &format!("is {name:?}"), ACCEPTS))
 }
 
-fn list(fields: &mut Fields<'_>, name: &'static str, accepts: &str) -> Result<Vec<Json>, Problem> {
+fn list(fields: &mut Fields<'_>, name: &'static str, accepts: &str) -> Result<Vec<Json>> {
     match fields.required(name, accepts)? {
         Json::Array(items) => Ok(items),
-        other => Err(Problem::parameter(name, &format!("is {}", shown(&other)), accepts)),
+        other => Err(wrong_value(name, &other, accepts)),
     }
 }
 
-/// The operation that reads a number.
 pub(super) fn read_op(kind: Type, address: Address, domain: Option<String>) -> Op {
     let address = match address {
         Address::Known(address) => address,
@@ -380,7 +379,7 @@ pub(crate) fn read_computed(
     object: &Object,
     context: Context<'_>,
     ops: &mut Vec<Op>,
-) -> Option<Result<Form, Problem>> {
+) -> Option<Result<Form>> {
     let is_computed = |address: &Json| fields::computed(address, context.symbols).is_some();
     if !object.get("address").is_some_and(is_computed) {
         return None;
@@ -399,11 +398,8 @@ pub(crate) fn read_computed(
     };
     let mut object = object.clone();
     if object.insert("type".to_owned(), json!(kind.name())).is_some() {
-        return Some(Err(Problem::parameter(
-            "type",
-            "is not a field here",
-            "no type: the operation determines it",
-        )));
+        let accepts = "no type: the operation determines it";
+        return Some(Err(Problem::parameter("type", "is not a field here", accepts)));
     }
     read(convenience, object, context, ops)
 }
@@ -413,7 +409,7 @@ fn computed_range(
     mut fields: Fields<'_>,
     context: Context<'_>,
     ops: &mut Vec<Op>,
-) -> Result<Form, Problem> {
+) -> Result<Form> {
     let address = fields.target("address", None)?.address.code();
     let form = if name == "read_range" {
         let length = fields.integer("length", 0, MAX_RANGE.into())? as u32;

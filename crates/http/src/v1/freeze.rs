@@ -72,15 +72,10 @@ pub(super) fn values(result: &Value) -> Vec<FrozenValue> {
     let Value::List(words) = result else { return Vec::new() };
     let value = |words: &[Value]| {
         let [Value::Text(address), Value::Text(kind), Value::Text(pairs)] = words else { return None };
-        let (address, bytes) = (address.clone(), parse_hex_pairs(pairs)?);
-        Some(match Type::named(kind) {
-            Some(kind) => {
-                FrozenValue { address, kind: Some(kind.name()), value: Some(kind.read(&bytes)), data: None }
-            }
-            None => {
-                FrozenValue { address, kind: None, value: None, data: Some(Encoding::default().text(&bytes)) }
-            }
-        })
+        let (bytes, kind) = (parse_hex_pairs(pairs)?, Type::named(kind));
+        let value = kind.map(|kind| kind.read(&bytes));
+        let data = if kind.is_none() { Some(Encoding::default().text(&bytes)) } else { None };
+        Some(FrozenValue { address: address.clone(), kind: kind.map(Type::name), value, data })
     };
     words.chunks(3).filter_map(value).collect()
 }
@@ -88,10 +83,9 @@ pub(super) fn values(result: &Value) -> Vec<FrozenValue> {
 /// Lists the frozen values.
 #[utoipa::path(get, path = "/v1/freeze", operation_id = "frozenMemory", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "The values.", body = FrozenValues)))]
-async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>, Problem> {
+async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>> {
     let outcome = selected.perform(Op::Frozen {}).await?;
-    let frame = outcome.frame;
-    Ok(Body(FrozenValues { frame, frozen: values(&outcome.single()?) }))
+    Ok(Body(FrozenValues { frame: outcome.frame, frozen: values(&outcome.single()?) }))
 }
 
 /// Freezes a value: writes it to memory now, and again after each frame.
@@ -105,7 +99,7 @@ async fn freeze(
     selected: SelectedEmulator,
     Path(text): Path<String>,
     Payload(content): Payload<NewContent>,
-) -> Result<Body<AtFrame>, Problem> {
+) -> Result<Body<AtFrame>> {
     let symbols = selected.symbols().await;
     let address = Json::String(text);
     let target = target(&address, None, &symbols, "address")?;
@@ -118,7 +112,7 @@ async fn freeze(
 #[utoipa::path(delete, path = "/v1/freeze/{address}", operation_id = "unfreezeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address, as it was given."), EmulatorParam),
     responses((status = 200, description = "The value is not frozen any more.", body = AtFrame)))]
-async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Result<Body<AtFrame>, Problem> {
+async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Result<Body<AtFrame>> {
     let name = name_of(&Json::String(text));
     if name == ALL {
         let detail = format!("no value at {name:?} is frozen; DELETE /v1/freeze unfreezes all values");
@@ -136,6 +130,6 @@ async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Resul
 /// Unfreezes all values.
 #[utoipa::path(delete, path = "/v1/freeze", operation_id = "unfreezeAllMemory", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "No value is frozen any more.", body = AtFrame)))]
-async fn unfreeze_all(selected: SelectedEmulator) -> Result<Body<AtFrame>, Problem> {
+async fn unfreeze_all(selected: SelectedEmulator) -> Result<Body<AtFrame>> {
     change(&selected, Op::Unfreeze { name: ALL.to_owned() }).await
 }

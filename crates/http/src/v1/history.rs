@@ -8,7 +8,7 @@ use framewire_emulator::history::{Beginning, LineOverview, Overview};
 use framewire_media::{Image, png};
 use framewire_protocol::{Keys, Op, OpError, Status, Value};
 use framewire_recording::Recordings;
-use framewire_states::{Snapshots, time};
+use framewire_states::{Name, Snapshots, time};
 
 use crate::routing::prelude::*;
 use crate::storage::blocking;
@@ -34,10 +34,6 @@ struct HistoryQuery {
     marks: bool,
 }
 
-fn yes() -> bool {
-    true
-}
-
 /// The history of an emulator.
 #[derive(Serialize, ToSchema)]
 #[schema(as = History)]
@@ -51,38 +47,36 @@ struct HistoryResponse {
     /// How many bytes it uses.
     used: usize,
     /// The lines, the oldest first.
-    lines: Vec<Line>,
+    lines: Vec<HistoryLine>,
 }
 
 /// A sequence of frames without gaps.
 #[derive(Serialize, ToSchema)]
-#[schema(as = HistoryLine)]
-struct Line {
+struct HistoryLine {
     /// Its number.
     line: u32,
     /// Why a new line began: `game`, `reset`, `state` or `rewind`.
     began: &'static str,
     /// If the line began with `rewind`: the frame after which it begins.
-    follows: Option<Place>,
+    follows: Option<HistoryPlace>,
     /// The frames whose states are kept.
     states: Vec<u32>,
     /// The frames that also have a small picture, for GET /v1/timeline/picture.
     pictures: Vec<u32>,
     /// The keys that were held.
-    keys: Vec<HeldKeys>,
+    keys: Vec<HistoryKeys>,
     /// Frames at which something other than keys changed the game, such as a write to memory or a frozen value; at most
     /// one after each state. Empty for a stock mGBA.
     changes: Vec<u32>,
     /// The snapshots of frames of this line.
-    snapshots: Vec<Mark>,
+    snapshots: Vec<HistoryMark>,
     /// The recordings that began on this line.
-    recordings: Vec<Mark>,
+    recordings: Vec<HistoryMark>,
 }
 
 /// A frame of a line.
 #[derive(Serialize, ToSchema)]
-#[schema(as = HistoryPlace)]
-struct Place {
+struct HistoryPlace {
     /// Number of the line.
     line: u32,
     /// The frame counter.
@@ -91,8 +85,7 @@ struct Place {
 
 /// A change of the keys: after the frame `frame`, exactly these keys were held.
 #[derive(Serialize, ToSchema)]
-#[schema(as = HistoryKeys)]
-struct HeldKeys {
+struct HistoryKeys {
     /// The frame counter before the first frame with these keys.
     frame: u32,
     /// The keys.
@@ -102,8 +95,7 @@ struct HeldKeys {
 
 /// A snapshot or a recording of a frame.
 #[derive(Serialize, ToSchema)]
-#[schema(as = HistoryMark)]
-struct Mark {
+struct HistoryMark {
     /// Its name.
     name: String,
     /// The frame counter.
@@ -118,11 +110,6 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(name: &impl ToString, frame: u32, text: &str) -> Option<Candidate> {
-        let time = time::parse(text)?;
-        Some(Candidate { name: name.to_string(), frame, time })
-    }
-
     /// Whether the file was made while the emulator was at the file's frame on this line. A paused game can stay at a
     /// frame for a long time, and the history may store the state of that frame at any moment of that time: an embedded
     /// core stores it when the game continues. So the file's time must lie between those of the states before and after
@@ -148,22 +135,20 @@ impl Candidates {
         snapshots: Option<Arc<Snapshots>>,
         recordings: Option<Arc<Recordings>>,
         checksum: u32,
-    ) -> Result<Candidates, Problem> {
+    ) -> Result<Candidates> {
         let snapshots = snapshots.map(|snapshots| snapshots.list()).transpose()?.unwrap_or_default();
         let recordings = recordings.map(|recordings| recordings.list()).transpose()?.unwrap_or_default();
-        let snapshot = |listed: framewire_states::Listed| {
-            let about = &listed.about;
-            if about.checksum != checksum {
+        let candidate = |name: &Name, game: u32, frame: u32, text: &str| {
+            if game != checksum {
                 return None;
             }
-            Candidate::new(&listed.entry.name, about.frame, &about.time)
+            Some(Candidate { name: name.to_string(), frame, time: time::parse(text)? })
         };
-        let recording = |listed: framewire_recording::Listed| {
-            let head = &listed.head;
-            if head.checksum != checksum {
-                return None;
-            }
-            Candidate::new(&listed.entry.name, head.frame, &head.time)
+        let snapshot = |framewire_states::Listed { entry, about }: framewire_states::Listed| {
+            candidate(&entry.name, about.checksum, about.frame, &about.time)
+        };
+        let recording = |framewire_recording::Listed { entry, head }: framewire_recording::Listed| {
+            candidate(&entry.name, head.checksum, head.frame, &head.time)
         };
         Ok(Candidates {
             snapshots: snapshots.into_iter().filter_map(snapshot).collect(),
@@ -173,24 +158,24 @@ impl Candidates {
 }
 
 /// Takes the candidates that belong to this line out of the list, and returns them as marks. Does not remove any files.
-fn take_marks(candidates: &mut Vec<Candidate>, line: &LineOverview) -> Vec<Mark> {
+fn take_marks(candidates: &mut Vec<Candidate>, line: &LineOverview) -> Vec<HistoryMark> {
     let taken = candidates.extract_if(.., |candidate| candidate.belongs_to(line));
-    taken.map(|Candidate { name, frame, .. }| Mark { name, frame }).collect()
+    taken.map(|Candidate { name, frame, .. }| HistoryMark { name, frame }).collect()
 }
 
-impl Line {
-    fn new(line: &LineOverview, candidates: &mut Candidates) -> Line {
+impl HistoryLine {
+    fn new(line: &LineOverview, candidates: &mut Candidates) -> HistoryLine {
         let (began, follows) = match line.beginning {
             Beginning::Game => ("game", None),
             Beginning::Reset => ("reset", None),
             Beginning::State => ("state", None),
-            Beginning::Rewind { line, frame } => ("rewind", Some(Place { line, frame })),
+            Beginning::Rewind { line, frame } => ("rewind", Some(HistoryPlace { line, frame })),
         };
         let held = |(frame, mask): &(u32, u16)| {
             let keys = Keys::from_mask(*mask).unwrap_or_default();
-            HeldKeys { frame: *frame, keys: keys.iter().map(framewire_protocol::Key::name).collect() }
+            HistoryKeys { frame: *frame, keys: keys.iter().map(framewire_protocol::Key::name).collect() }
         };
-        Line {
+        HistoryLine {
             line: line.id,
             began,
             follows,
@@ -204,7 +189,7 @@ impl Line {
     }
 }
 
-fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
+fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>> {
     selected.emulator.history().ok_or_else(|| {
         let detail = "with mGBA-http's script, there is no history, because this script does not report resets and loaded \
                       states; load Framewire's script, or use mGBA's own key for rewind";
@@ -226,7 +211,7 @@ async fn history(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
     Query(HistoryQuery { first, marks }): Query<HistoryQuery>,
-) -> Result<Json<HistoryResponse>, Problem> {
+) -> Result<Json<HistoryResponse>> {
     let history = history_of(&selected)?;
     let mut candidates = match selected.emulator.checksum() {
         Some(checksum) if marks => {
@@ -237,7 +222,8 @@ async fn history(
     };
     let Overview { budget, used, current, lines } = history.overview(first);
     // A file that could belong to several lines belongs to the newest.
-    let mut lines: Vec<Line> = lines.iter().rev().map(|line| Line::new(line, &mut candidates)).collect();
+    let newest_first = lines.iter().rev().map(|line| HistoryLine::new(line, &mut candidates));
+    let mut lines: Vec<HistoryLine> = newest_first.collect();
     lines.reverse();
     Ok(Json(HistoryResponse { frame: selected.emulator.state().frame, line: current, budget, used, lines }))
 }
@@ -261,7 +247,7 @@ struct PictureQuery {
 async fn picture(
     selected: SelectedEmulator,
     Query(PictureQuery { line, frame }): Query<PictureQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let picture = history_of(&selected)?.thumbnail(line, frame).ok_or_else(|| {
         let detail = format!(
             "there is no picture of frame {frame} of line {line}; GET /v1/timeline lists all pictures"
@@ -310,7 +296,7 @@ struct WentBack {
 async fn rewind(
     selected: SelectedEmulator,
     Payload(RewindTo { frame, line }): Payload<RewindTo>,
-) -> Result<Json<WentBack>, Problem> {
+) -> Result<Json<WentBack>> {
     let op = Op::Rewind { frame, line: line.unwrap_or(0) };
     let outcome = selected.perform(selected.keyed(op)).await?;
     let now = outcome.single().map_err(|error| match error.status {

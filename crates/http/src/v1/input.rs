@@ -106,7 +106,7 @@ async fn play(
     selected: SelectedEmulator,
     Query(wait): Query<WaitQuery>,
     Payload(input): Payload<Input>,
-) -> Result<Json<Played>, Problem> {
+) -> Result<Json<Played>> {
     let append = input.append;
     begin(&selected, wait, input.try_into()?, append).await
 }
@@ -129,7 +129,7 @@ async fn tap(
     selected: SelectedEmulator,
     Query(wait): Query<WaitQuery>,
     Payload(tap): Payload<Tap>,
-) -> Result<Json<Played>, Problem> {
+) -> Result<Json<Played>> {
     begin(&selected, wait, Timeline::press(tap.keys.0, tap.frames)?, false).await
 }
 
@@ -144,7 +144,7 @@ struct Hold {
 /// Holds keys from the next frame on, until POST /v1/release. For a number of frames, see POST /v1/tap.
 #[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(EmulatorParam), request_body = Hold,
     responses((status = 200, description = "The keys are held.", body = AtFrame)))]
-async fn hold(selected: SelectedEmulator, Payload(hold): Payload<Hold>) -> Result<Json<AtFrame>, Problem> {
+async fn hold(selected: SelectedEmulator, Payload(hold): Payload<Hold>) -> Result<Json<AtFrame>> {
     change(&selected, Op::AddKeys { keys: hold.keys.0.mask() }).await
 }
 
@@ -159,10 +159,7 @@ struct Release {
 /// Releases keys from the next frame on, even those that a timeline or a hold presses.
 #[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(EmulatorParam),
     request_body = Release, responses((status = 200, description = "The keys are released.", body = AtFrame)))]
-async fn release(
-    selected: SelectedEmulator,
-    Payload(release): Payload<Release>,
-) -> Result<Json<AtFrame>, Problem> {
+async fn release(selected: SelectedEmulator, Payload(release): Payload<Release>) -> Result<Json<AtFrame>> {
     let keys = release.keys.map_or(Keys::MASK, |keys| keys.0.mask());
     change(&selected, Op::ClearKeys { keys }).await
 }
@@ -179,7 +176,7 @@ struct Cancelled {
 /// Ends all timelines and holds, including those that wait, and releases their keys.
 #[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(EmulatorParam),
     responses((status = 200, description = "No timeline and no hold is running.", body = Cancelled)))]
-async fn cancel_all(selected: SelectedEmulator) -> Result<Json<Cancelled>, Problem> {
+async fn cancel_all(selected: SelectedEmulator) -> Result<Json<Cancelled>> {
     end(&selected, 0).await.map(Json)
 }
 
@@ -196,7 +193,7 @@ struct Progress {
 #[utoipa::path(get, path = "/v1/input/{id}", operation_id = "inputProgress", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "The state of the timeline.", body = Progress)))]
-async fn timeline(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Progress>, Problem> {
+async fn timeline(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Progress>> {
     let over = ask(&selected, id).await?;
     Ok(Json(Progress { id, over }))
 }
@@ -205,7 +202,7 @@ async fn timeline(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Jso
 #[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "The timeline has ended.", body = Cancelled)))]
-async fn cancel(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Cancelled>, Problem> {
+async fn cancel(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Cancelled>> {
     if id == 0 {
         return Err(Problem::parameter("id", "is 0", "the number of a timeline; DELETE /v1/input ends all"));
     }
@@ -215,10 +212,9 @@ async fn cancel(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<
     }
 }
 
-async fn end(selected: &SelectedEmulator, id: u32) -> Result<Cancelled, Problem> {
+async fn end(selected: &SelectedEmulator, id: u32) -> Result<Cancelled> {
     let outcome = selected.perform(selected.keyed(Op::CancelKeys { id })).await?;
-    let frame = outcome.frame;
-    Ok(Cancelled { frame, cancelled: outcome.single()? == Value::Bool(true) })
+    Ok(Cancelled { frame: outcome.frame, cancelled: outcome.single()? == Value::Bool(true) })
 }
 
 async fn begin(
@@ -226,7 +222,7 @@ async fn begin(
     wait: WaitQuery,
     timeline: Timeline,
     append: bool,
-) -> Result<Json<Played>, Problem> {
+) -> Result<Json<Played>> {
     let events = if wait.wait { Some(selected.emulator.events()) } else { None };
     let outcome = selected.perform(selected.keyed(timeline.op(append))).await?;
     let frame = outcome.frame;
@@ -256,7 +252,7 @@ async fn wait_for_end(
     mut events: Receiver<Event>,
     id: i64,
     limit: Duration,
-) -> Result<Over, Problem> {
+) -> Result<Over> {
     // If the request is repeated, the timeline may be over already.
     let mut may_be_over = selected.key.is_some();
     let end = sleep_until(Instant::now() + limit);
@@ -289,7 +285,7 @@ async fn wait_for_end(
 }
 
 /// How a timeline ended. `None` if it has not ended, or the emulator cannot be asked now.
-async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Over>, Problem> {
+async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Over>> {
     match ask(selected, id.try_into().unwrap_or_default()).await {
         Ok(over) => Ok(over),
         Err(problem) if problem.status() == StatusCode::NOT_FOUND => Err(Problem::new(
@@ -302,7 +298,7 @@ async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Ove
 }
 
 /// Asks the emulator how a timeline ended; `None` while it is played.
-async fn ask(selected: &SelectedEmulator, id: u32) -> Result<Option<Over>, Problem> {
+async fn ask(selected: &SelectedEmulator, id: u32) -> Result<Option<Over>> {
     let value = selected.perform(Op::Timeline { id }).await?.single().map_err(|error| {
         if error.status == Status::BadArgument {
             return Problem::not_found(error.message);

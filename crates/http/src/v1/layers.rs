@@ -33,7 +33,6 @@ struct Layer {
 }
 
 impl Layer {
-    /// Reads the strings that describe a layer.
     fn read(texts: &[Value]) -> Option<Layer> {
         let [Value::Text(name), Value::Text(kind), Value::Text(state), Value::Text(title)] = texts else {
             return None;
@@ -48,7 +47,7 @@ impl Layer {
 /// A stock mGBA answers 501, because its scripts cannot switch layers. Use the menu of its window.
 #[utoipa::path(get, path = "/v1/layers", operation_id = "layers", tag = "media", params(EmulatorParam),
     responses((status = 200, description = "All layers and channels.", body = Layers)))]
-async fn list(selected: SelectedEmulator) -> Result<Json<Layers>, Problem> {
+async fn list(selected: SelectedEmulator) -> Result<Json<Layers>> {
     let layers = match selected.perform(Op::Layers {}).await?.single()? {
         Value::List(texts) => texts.chunks(TEXTS).map(Layer::read).collect(),
         _ => None,
@@ -76,6 +75,6 @@ async fn switch(
     selected: SelectedEmulator,
     Path(layer): Path<String>,
     Payload(LayerSwitch { enabled }): Payload<LayerSwitch>,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     change(&selected, Op::SetLayer { layer, enabled }).await
 }

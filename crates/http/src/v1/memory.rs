@@ -11,7 +11,7 @@ use super::convenience::{NumberForm, check_plain, number, read_at, read_op, writ
 use super::schemas::Number;
 use super::states::next_result;
 use crate::headers::FRAME;
-use crate::reading::fields::{self, Address, Encoding, Target, integer, shown};
+use crate::reading::fields::{self, Address, Encoding, Target, integer, wrong_value};
 use crate::reading::{self, Whole};
 use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
@@ -21,7 +21,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 }
 
 /// An address in a path or query. With a domain, it is an offset in that domain.
-fn target(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Target, Problem> {
+fn target(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Target> {
     fields::target(&text.into(), domain, symbols, "address")
 }
 
@@ -96,23 +96,19 @@ async fn read(
     selected: SelectedEmulator,
     Path(text): Path<String>,
     Query(wanted): Query<ReadQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let symbols = selected.symbols().await;
     let target = target(&text, wanted.domain.as_deref(), &symbols)?;
     let address = &target.address;
     let Some(length) = wanted.length.map(Whole::get) else {
         if wanted.format != BytesFormat::Json {
-            return Err(Problem::parameter(
-                "format",
-                "is given for a number",
-                "raw or text together with length",
-            ));
+            let accepts = "raw or text together with length";
+            return Err(Problem::parameter("format", "is given for a number", accepts));
         }
         let form = NumberForm::of(wanted.kind, &target);
         let op = read_op(form.kind, address.clone(), wanted.domain);
         let outcome = selected.perform_checked(op).await?;
-        let frame = outcome.frame;
-        let value = outcome.single()?;
+        let (frame, value) = (outcome.frame, outcome.single()?);
         let address = address_of(address, &value);
         let value = Some(number(form, &value));
         let content =
@@ -120,11 +116,8 @@ async fn read(
         return Ok(Json(content).into_response());
     };
     if wanted.kind.is_some() {
-        return Err(Problem::parameter(
-            "type",
-            "is given with length",
-            "either type, for a number, or length, for bytes",
-        ));
+        let accepts = "either type, for a number, or length, for bytes";
+        return Err(Problem::parameter("type", "is given with length", accepts));
     }
     let op = match (address, wanted.domain) {
         (Address::Known(address), None) => Op::ReadRange { address: *address, length },
@@ -133,8 +126,7 @@ async fn read(
     };
     let share = selected.share(&op)?;
     let outcome = selected.perform_checked(op).await?;
-    let frame = outcome.frame;
-    let value = outcome.single()?;
+    let (frame, value) = (outcome.frame, outcome.single()?);
     let known = address_of(address, &value);
     let mut bytes: Vec<u8> = value.try_into()?;
     if matches!(address, Address::Computed(_)) {
@@ -189,17 +181,11 @@ struct Numbers {
 /// Reads numbers at several addresses, all at the same frame.
 #[utoipa::path(get, path = "/v1/memory", operation_id = "readScattered", tag = "memory", params(EmulatorParam, ScatteredQuery),
     responses((status = 200, description = "The numbers.", body = Numbers)))]
-async fn scattered(
-    selected: SelectedEmulator,
-    Query(many): Query<ScatteredQuery>,
-) -> Result<Json<Numbers>, Problem> {
+async fn scattered(selected: SelectedEmulator, Query(many): Query<ScatteredQuery>) -> Result<Json<Numbers>> {
     if !(1..=MAX_OPS).contains(&many.address.len()) {
         let problem = format!("is given {} times", many.address.len());
-        return Err(Problem::parameter(
-            "address",
-            &problem,
-            "1 to 4096 addresses (address=score&address=lives)",
-        ));
+        let accepts = "1 to 4096 addresses (address=score&address=lives)";
+        return Err(Problem::parameter("address", &problem, accepts));
     }
     let (mut ops, mut types) = (Vec::new(), Vec::new());
     let symbols = selected.symbols().await;
@@ -256,7 +242,7 @@ async fn write(
     Path(text): Path<String>,
     Query(WriteQuery { domain }): Query<WriteQuery>,
     request: Request,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     let symbols = selected.symbols().await;
     let target = target(&text, domain.as_deref(), &symbols)?;
     let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
@@ -278,7 +264,7 @@ pub(super) enum Content {
 
 impl NewContent {
     /// Checks the content, which is to be written to `target`.
-    pub(super) fn read(self, target: &Target) -> Result<Content, Problem> {
+    pub(super) fn read(self, target: &Target) -> Result<Content> {
         match self {
             NewContent { value: Some(value), data: None, kind, .. } => {
                 check_plain(kind, target)?;
@@ -287,7 +273,7 @@ impl NewContent {
                 let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
                     let accepts =
                         format!("a whole number from {min} to {max} ({}), or text in hex", kind.name());
-                    Problem::parameter("value", &format!("is {}", shown(&value)), accepts)
+                    wrong_value("value", &value, accepts)
                 })?;
                 Ok(Content::Number(kind, bits as u32))
             }
@@ -303,14 +289,14 @@ impl NewContent {
     }
 }
 
-fn new_content(content: NewContent, target: Target, domain: Option<String>) -> Result<Op, Problem> {
+fn new_content(content: NewContent, target: Target, domain: Option<String>) -> Result<Op> {
     match content.read(&target)? {
         Content::Number(kind, bits) => Ok(write_op(kind, target.address, domain, bits)),
         Content::Bytes(bytes) => write_bytes(target.address, domain, bytes),
     }
 }
 
-fn write_bytes(address: Address, domain: Option<String>, data: Vec<u8>) -> Result<Op, Problem> {
+fn write_bytes(address: Address, domain: Option<String>, data: Vec<u8>) -> Result<Op> {
     match (address, domain) {
         (Address::Known(address), None) => Ok(Op::WriteRange { address, data }),
         (Address::Computed(address), None) => Ok(Op::WriteAt { address, data }),
@@ -345,7 +331,7 @@ struct Domains {
 /// Lists the memory domains of the game's console.
 #[utoipa::path(get, path = "/v1/domains", operation_id = "domains", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "The domains.", body = Domains)))]
-async fn domains(selected: SelectedEmulator) -> Result<Json<Domains>, Problem> {
+async fn domains(selected: SelectedEmulator) -> Result<Json<Domains>> {
     let names: Vec<Value> = selected.perform_one(Op::Domains {}).await?.try_into()?;
     let ids = names.into_iter().map(String::try_from).collect::<Result<Vec<String>, OpError>>()?;
     let ask = |id: &String| {

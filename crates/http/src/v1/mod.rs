@@ -3,8 +3,8 @@
 //! Most submodules hold a few routes and return them from a function `router()`. Handlers have `#[utoipa::path]`, so a
 //! route and its description are in one place. `router()` also adds the routes' other properties (see
 //! [`Declare`](crate::routing::declare::Declare)). A handler takes its services as `State`, takes parts of the request
-//! with the types in [`extract`](crate::routing::extract), and returns `Result<_, Problem>`. [`crate::docs::openapi`]
-//! adds to each description the statuses that every route can return.
+//! with the types in [`extract`](crate::routing::extract), and returns a [`Result`](crate::problem::Result).
+//! [`crate::docs::openapi`] adds to each description the statuses that every route can return.
 
 pub(crate) mod batch;
 mod cheats;

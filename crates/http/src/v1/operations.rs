@@ -17,7 +17,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[derive(Serialize, ToSchema)]
 struct Table {
     /// The operations that the emulator itself performs.
-    operations: Vec<Operation>,
+    operations: Vec<OperationInfo>,
     /// The convenience operations, which Framewire translates into other operations.
     conveniences: Vec<Convenience>,
 }
@@ -33,8 +33,7 @@ struct Convenience {
 
 /// An operation that the emulator itself performs.
 #[derive(Serialize, ToSchema)]
-#[schema(as = OperationInfo)]
-struct Operation {
+struct OperationInfo {
     /// Its name.
     name: &'static str,
     /// What it does.
@@ -63,15 +62,15 @@ struct Argument {
 async fn table() -> axum::Json<Table> {
     let conveniences = convenience::ALL.iter().map(|(name, doc)| Convenience { name, doc });
     axum::Json(Table {
-        operations: public(OPS).map(Operation::from).collect(),
+        operations: public(OPS).map(OperationInfo::from).collect(),
         conveniences: conveniences.collect(),
     })
 }
 
-impl From<&'static OpInfo> for Operation {
-    fn from(info: &'static OpInfo) -> Operation {
+impl From<&'static OpInfo> for OperationInfo {
+    fn from(info: &'static OpInfo) -> OperationInfo {
         let arg = |arg: &ArgInfo| Argument { name: arg.name, kind: arg.kind.name(), doc: arg.doc };
-        Operation {
+        OperationInfo {
             name: info.name,
             doc: info.doc,
             effect: match info.effect {
@@ -116,7 +115,7 @@ pub(crate) fn in_domain(name: &str) -> Option<&'static OpInfo> {
 }
 
 /// Reads an operation that `info` describes. Its arguments are the fields of `arguments`.
-pub(crate) fn op(info: &OpInfo, arguments: Object, context: Context<'_>) -> Result<Op, Problem> {
+pub(crate) fn op(info: &OpInfo, arguments: Object, context: Context<'_>) -> Result<Op> {
     let mut fields = Fields::new(arguments, context);
     let mut binary = vec![info.code];
     for arg in info.args {
@@ -136,12 +135,7 @@ pub(crate) fn range(arg: &ArgInfo) -> (i64, i64) {
 }
 
 /// Reads an argument and appends its binary form.
-fn argument(
-    info: &OpInfo,
-    arg: &ArgInfo,
-    fields: &mut Fields<'_>,
-    binary: &mut Vec<u8>,
-) -> Result<(), Problem> {
+fn argument(info: &OpInfo, arg: &ArgInfo, fields: &mut Fields<'_>, binary: &mut Vec<u8>) -> Result<()> {
     let on_bus = !info.args.iter().any(|arg| arg.name == "domain");
     let (least, most) = range(arg);
     match (arg.name, arg.kind) {
@@ -160,7 +154,6 @@ fn argument(
     Ok(())
 }
 
-/// Writes a result as JSON.
 pub(crate) fn value(value: &Value, encoding: Encoding) -> Json {
     match value {
         Value::None => Json::Null,

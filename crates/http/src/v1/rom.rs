@@ -50,7 +50,7 @@ async fn upload(
     selected: SelectedEmulator,
     Query(UploadQuery { name, replace }): Query<UploadQuery>,
     body: Body,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     let name = checked(&name)?;
     selected.may_name_files()?;
     let uploads = uploads.get()?;
@@ -96,8 +96,7 @@ fn is_outcome_known(outcome: &Result<Outcome, EmulatorError>) -> bool {
     error.is_none_or(|error| error.status != Status::Lost)
 }
 
-/// Checks the name of a game.
-fn checked(name: &str) -> Result<Name, Problem> {
+fn checked(name: &str) -> Result<Name> {
     let accepts = "a name such as game.gba: letters, digits, '-', '_' and '.', with the ending .gba, .agb, .gb, .gbc, .cgb or .sgb";
     let refused = || Problem::parameter("name", &format!("is {name:?}"), accepts);
     let checked: Name = name.parse().map_err(|_| refused())?;
@@ -115,7 +114,7 @@ enum Before {
 }
 
 /// Writes a game, unless the same file exists already.
-fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<Before, Problem> {
+fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<Before> {
     let failed = |error: io::Error| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the game cannot be kept: {error}"))
     };

@@ -156,7 +156,7 @@ impl PartialSchema for Expressions {
 impl ToSchema for Expressions {}
 
 /// Compiles an expression. `place` is the expression's place in the body, for problems.
-fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
+fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>> {
     let problem = |error: String| name_problem(context.symbols, Problem::at(place, &error));
     let bytes = Code::parse(text, context.symbols).map_err(|error| problem(error.to_string()))?.encode();
     // An emulator decodes the bytes, and refuses an expression that is nested too deeply. This check reports that
@@ -165,15 +165,14 @@ fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Pro
     Ok(bytes)
 }
 
-fn compile_all(conditions: &Conditions, place: &str, context: Context<'_>) -> Result<Vec<Vec<u8>>, Problem> {
+fn compile_all(conditions: &Conditions, place: &str, context: Context<'_>) -> Result<Vec<Vec<u8>>> {
     let conditions = conditions.0.iter().enumerate();
     let place_of = |index| if conditions.len() == 1 { place.to_owned() } else { format!("{place}[{index}]") };
     conditions.clone().map(|(index, text)| compile(text, &place_of(index), context)).collect()
 }
 
 impl RunStep {
-    /// The step for an emulator.
-    fn read(&self, context: Context<'_>) -> Result<Step, Problem> {
+    fn read(&self, context: Context<'_>) -> Result<Step> {
         let given = self.frames.map(Whole::get);
         let until =
             self.until.as_ref().map_or(Ok(Vec::new()), |until| compile_all(until, "until", context))?;
@@ -213,7 +212,7 @@ pub(crate) struct RunTexts {
 }
 
 /// Reads the operation `run` of a batch.
-pub(crate) fn read_run(object: Object, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+pub(crate) fn read_run(object: Object, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct RunArguments {
@@ -227,7 +226,7 @@ pub(crate) fn read_run(object: Object, context: Context<'_>, ops: &mut Vec<Op>) 
     Ok(Form::Ran(texts))
 }
 
-fn run_op(steps: &[RunStep], stop: &Conditions, context: Context<'_>) -> Result<(Op, RunTexts), Problem> {
+fn run_op(steps: &[RunStep], stop: &Conditions, context: Context<'_>) -> Result<(Op, RunTexts)> {
     let read = |(index, step): (usize, &RunStep)| {
         step.read(context).map_err(|problem| problem.within(&format!("steps[{index}]")))
     };
@@ -242,11 +241,7 @@ fn run_op(steps: &[RunStep], stop: &Conditions, context: Context<'_>) -> Result<
 }
 
 /// Reads the operation `evaluate` of a batch.
-pub(crate) fn read_evaluate(
-    object: Object,
-    context: Context<'_>,
-    ops: &mut Vec<Op>,
-) -> Result<Form, Problem> {
+pub(crate) fn read_evaluate(object: Object, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct EvaluateArguments {
@@ -258,7 +253,7 @@ pub(crate) fn read_evaluate(
     Ok(form)
 }
 
-fn evaluate_op(Expressions(values): Expressions, context: Context<'_>) -> Result<(Op, Form), Problem> {
+fn evaluate_op(Expressions(values): Expressions, context: Context<'_>) -> Result<(Op, Form)> {
     let compiled = values.iter().map(|(name, text)| compile(text, &format!("values.{name}"), context));
     let expressions = run::encode_expressions(&compiled.collect::<Result<Vec<_>, _>>()?);
     let names = values.into_iter().map(|(name, _)| name).collect();
@@ -317,7 +312,6 @@ pub(crate) struct Ran {
 }
 
 impl RunTexts {
-    /// The result for a caller.
     pub(crate) fn write(&self, value: &Value) -> Json {
         let Value::Bytes(bytes) = value else { return Json::Null };
         let ends = run::decode_ends(bytes).unwrap_or_default();
@@ -385,7 +379,7 @@ async fn run(
     selected: SelectedEmulator,
     stream: OpensStream,
     Payload(request): Payload<RunRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let _open = stream.open()?;
     let symbols = selected.symbols().await;
     let context = Context { symbols: &symbols, encoding: request.encoding };
@@ -407,7 +401,7 @@ async fn run(
 
 /// Makes the reply of `plan` from the results in `done`: those of `before` operations, of the run, of `after`
 /// operations, and of the expressions in `values`.
-fn done(plan: &Plan, done: Done, before: usize, after: usize) -> Result<RunDone, Problem> {
+fn done(plan: &Plan, done: Done, before: usize, after: usize) -> Result<RunDone> {
     let mut results = done.results.into_iter();
     let ops: Vec<OpResult> = results.by_ref().take(before).collect();
     let ran = match results.next() {

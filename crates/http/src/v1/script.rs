@@ -47,7 +47,7 @@ struct ScriptReply {
 async fn script(
     selected: SelectedEmulator,
     Payload(Code { code }): Payload<Code>,
-) -> Result<axum::Json<ScriptReply>, Problem> {
+) -> Result<axum::Json<ScriptReply>> {
     let outcome = selected.perform(selected.keyed(Op::Script { code })).await?;
     let frame = outcome.frame;
     let unreadable = || OpError::failed("the emulator's reply to the code cannot be read");

@@ -32,7 +32,7 @@ struct Sensors {
 /// A stock mGBA answers 501, because its scripts cannot use sensors. Use the menu of its window.
 #[utoipa::path(get, path = "/v1/sensors", operation_id = "sensors", tag = "sensors", params(EmulatorParam),
     responses((status = 200, description = "Their values.", body = Sensors)))]
-async fn list(selected: SelectedEmulator) -> Result<Json<Sensors>, Problem> {
+async fn list(selected: SelectedEmulator) -> Result<Json<Sensors>> {
     let outcome = selected.perform(Op::Sensors {}).await?;
     let frame = outcome.frame;
     let Value::List(texts) = outcome.single()? else { return Err(unreadable().into()) };
@@ -83,7 +83,7 @@ struct SensorValues {
 async fn set(
     selected: SelectedEmulator,
     Payload(SensorValues { tilt_x, tilt_y, gyro, light }): Payload<SensorValues>,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     let mut ops = Vec::new();
     for (name, value, least) in
         [("tilt_x", tilt_x, -1.0), ("tilt_y", tilt_y, -1.0), ("gyro", gyro, -1.0), ("light", light, 0.0)]

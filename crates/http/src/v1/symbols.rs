@@ -115,10 +115,7 @@ struct Symbol {
 /// Lists the names for addresses, from the loaded symbol files.
 #[utoipa::path(get, path = "/v1/symbols", operation_id = "symbols", tag = "memory", params(EmulatorParam, SymbolQuery),
     responses((status = 200, description = "The symbols.", body = SymbolList)))]
-async fn list(
-    selected: SelectedEmulator,
-    Query(wanted): Query<SymbolQuery>,
-) -> Result<Json<SymbolList>, Problem> {
+async fn list(selected: SelectedEmulator, Query(wanted): Query<SymbolQuery>) -> Result<Json<SymbolList>> {
     let part = wanted.contains.to_lowercase();
     let after = |name: &str| wanted.after.as_deref().is_none_or(|after| name > after);
     let all = selected.symbols().await;

@@ -7,15 +7,14 @@ use std::collections::BTreeMap;
 use framewire_protocol::sequence::{self, PRESSES, WrongPress};
 use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
 use framewire_protocol::{Key, Keys, Op, OpError, Status};
-use serde::{Deserialize, Serialize};
+use utoipa::PartialSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::schemas::KeyName;
-use crate::problem::Problem;
 use crate::reading::Whole;
 use crate::reading::fields::{self, shown};
+use crate::routing::prelude::*;
 
 /// Keys by name or as a mask.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -115,7 +114,7 @@ pub(crate) struct PlannedPress {
 impl TryFrom<Input> for Timeline {
     type Error = Problem;
 
-    fn try_from(input: Input) -> Result<Timeline, Problem> {
+    fn try_from(input: Input) -> Result<Timeline> {
         match input {
             Input { sequence: Some(text), presses: None, steps: None, .. } => Timeline::of_sequence(&text),
             Input { sequence: None, presses: Some(presses), steps: None, .. } => {
@@ -141,7 +140,7 @@ pub(crate) fn unplayed(error: OpError) -> Problem {
 
 impl Timeline {
     /// A timeline that holds these keys for this number of frames (default: 1), from the next frame on.
-    pub(crate) fn press(keys: Keys, frames: Option<Whole<1, { u32::MAX }>>) -> Result<Timeline, Problem> {
+    pub(crate) fn press(keys: Keys, frames: Option<Whole<1, { u32::MAX }>>) -> Result<Timeline> {
         if keys == Keys::default() {
             return Err(Problem::parameter("keys", "is empty", fields::KEYS));
         }
@@ -150,7 +149,7 @@ impl Timeline {
         Timeline(steps).checked("keys")
     }
 
-    fn of_sequence(text: &str) -> Result<Timeline, Problem> {
+    fn of_sequence(text: &str) -> Result<Timeline> {
         let presses = sequence::parse(text).map_err(|WrongPress(word)| {
             Problem::parameter("sequence", &format!("holds {word:?}"), PRESSES)
         })?;
@@ -159,7 +158,7 @@ impl Timeline {
         Timeline(steps).checked("sequence")
     }
 
-    fn of_presses(presses: &[Press]) -> Result<Timeline, Problem> {
+    fn of_presses(presses: &[Press]) -> Result<Timeline> {
         if presses.is_empty() {
             let accepts = "at least one press, such as {\"at\": 0, \"keys\": [\"A\"], \"frames\": 2}";
             return Err(Problem::parameter("presses", "is empty", accepts));
@@ -192,7 +191,7 @@ impl Timeline {
     }
 
     /// Checks the timeline as an emulator does.
-    fn checked(self, name: &'static str) -> Result<Timeline, Problem> {
+    fn checked(self, name: &'static str) -> Result<Timeline> {
         if self.0.len() > MAX_STEPS {
             let problem = format!("has {} steps", self.0.len());
             return Err(Problem::parameter(name, &problem, format!("at most {MAX_STEPS}")));
@@ -209,7 +208,6 @@ impl Timeline {
         if append { Op::AppendKeys { steps } } else { Op::PlayKeys { steps } }
     }
 
-    /// Its steps, as the emulator plays them.
     pub(crate) fn into_steps(self) -> Vec<KeyStep> {
         self.0
     }
@@ -249,7 +247,7 @@ impl Timeline {
 mod tests {
     use super::*;
 
-    fn timeline(json: &str) -> Result<Timeline, Problem> {
+    fn timeline(json: &str) -> Result<Timeline> {
         let input: Input = crate::reading::body(json.as_bytes())?;
         input.try_into()
     }

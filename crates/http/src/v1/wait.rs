@@ -55,7 +55,7 @@ async fn wait(
     selected: SelectedEmulator,
     stream: OpensStream,
     Payload(request): Payload<Condition>,
-) -> Result<Json<Waited>, Problem> {
+) -> Result<Json<Waited>> {
     // The symbol files are read before the wait is counted. So the wait begins as soon as it is counted.
     let symbols = selected.symbols().await;
     let _open = stream.open()?;
@@ -69,7 +69,7 @@ pub(crate) async fn until(
     feeds: &Feeds,
     symbols: Arc<Symbols>,
     request: Condition,
-) -> Result<Waited, Problem> {
+) -> Result<Waited> {
     let condition = Subjects::only(&request.until, &symbols, "until")?;
     drop(symbols);
     let held_at_once = |frame| Waited { held: true, frame, frames: 0 };
@@ -99,7 +99,7 @@ async fn wait_until_held(
     watch: &mut Watch,
     memory: &mut WatchedMemory,
     frames: u64,
-) -> Result<Waited, Problem> {
+) -> Result<Waited> {
     let mut last = selected.emulator.state().frame;
     loop {
         let Ok(event) = timeout(selected.operations.deadline, watch.next()).await else {

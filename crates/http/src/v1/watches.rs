@@ -122,7 +122,7 @@ async fn read(
     Extension(stream_control): Extension<StreamControl>,
     headers: HeaderMap,
     Query(query): Query<WatchQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let WatchQuery { watch, events, encoding, buffer, id } = query;
     let definition = Definition { watch, events, encoding, buffer: buffer.unwrap_or(BUFFER) };
     let open = stream.open()?;
@@ -146,7 +146,7 @@ async fn create(
     selected: SelectedEmulator,
     owner: Owner,
     Payload(definition): Payload<Definition>,
-) -> Result<Created<Watch>, Problem> {
+) -> Result<Created<Watch>> {
     let listed = feeds.create(&selected, definition, owner).await?;
     let watch = Watch::from(listed);
     let location = [(LOCATION, format!("/v1/watches/{}", watch.id))];
@@ -164,7 +164,7 @@ async fn list(State(feeds): State<Arc<Feeds>>, selected: SelectedEmulator) -> Js
 #[utoipa::path(get, path = "/v1/watches/{id}", operation_id = "showWatch", tag = "watches",
     params(("id" = String, Path, description = "The watch.")),
     responses((status = 200, description = "The watch.", body = Watch)))]
-async fn show(State(feeds): State<Arc<Feeds>>, Path(id): Path<String>) -> Result<Json<Watch>, Problem> {
+async fn show(State(feeds): State<Arc<Feeds>>, Path(id): Path<String>) -> Result<Json<Watch>> {
     Ok(Json(feeds.get(&id)?.into()))
 }
 
@@ -177,7 +177,7 @@ async fn delete(
     State(feeds): State<Arc<Feeds>>,
     caller: Owner,
     Path(id): Path<String>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode> {
     feeds.delete(&id, caller).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -200,7 +200,7 @@ async fn events(
     Extension(stream_control): Extension<StreamControl>,
     headers: HeaderMap,
     Query(NoParameters {}): Query<NoParameters>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let open = stream.open()?;
     let definition = Definition::only_events();
     let reader = feeds.read(&selected, definition, last_id(&headers)).await?;

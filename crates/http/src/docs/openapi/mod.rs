@@ -129,13 +129,12 @@ fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
         .content(BYTES, raw.build())
 }
 
+const REPLY_DROPPED: &str =
+    "The request with this Idempotency-Key was performed, and its reply is no longer kept.";
+
 /// Further failures of requests with an `Idempotency-Key`.
 const KEY_FAILURES: [DocumentedFailure; 2] = [
-    (
-        "410",
-        "ReplyDropped",
-        "The request with this Idempotency-Key was performed, and its reply is no longer kept.",
-    ),
+    ("410", "ReplyDropped", REPLY_DROPPED),
     ("422", "KeyReused", "The Idempotency-Key was used for a different request."),
 ];
 

@@ -25,11 +25,7 @@ const PROBLEMS: [super::DocumentedFailure; 15] = [
     ("404", "V1NotFound", "The path, the emulator or the object that the path names does not exist."),
     ("408", "V1Slow", "The body did not arrive in time."),
     ("409", "V1Conflict", "The request is not possible in the current state."),
-    (
-        "410",
-        "V1ReplyDropped",
-        "The request with this Idempotency-Key was performed, and its reply is no longer kept.",
-    ),
+    ("410", "V1ReplyDropped", super::REPLY_DROPPED),
     ("413", "V1TooLarge", "The request or its result is too large."),
     (
         "422",

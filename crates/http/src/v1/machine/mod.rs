@@ -31,7 +31,6 @@ enum Console {
 }
 
 impl Console {
-    /// Its I/O registers.
     fn io(self) -> &'static [IoRegister] {
         match self {
             Console::Advance => GBA,
@@ -40,7 +39,7 @@ impl Console {
     }
 }
 
-async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
+async fn console(selected: &SelectedEmulator) -> Result<Console> {
     match selected.perform_one(Op::Platform {}).await? {
         Value::Int(0) => Ok(Console::Advance),
         _ => Ok(Console::GameBoy),
@@ -48,7 +47,7 @@ async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
 }
 
 /// Performs operations whose results are numbers. Returns the frame counter at that time, and the numbers.
-async fn numbers(selected: &SelectedEmulator, ops: Vec<Op>) -> Result<(u32, Vec<i64>), Problem> {
+async fn numbers(selected: &SelectedEmulator, ops: Vec<Op>) -> Result<(u32, Vec<i64>)> {
     let outcome = selected.perform_checked(ops).await?;
     let numbers = outcome.results.into_iter().map(|result| i64::try_from(result?));
     Ok((outcome.frame, numbers.collect::<Result<_, OpError>>()?))
@@ -71,7 +70,7 @@ struct Registers {
 /// They are `r0` to `r15` and `cpsr` on the Game Boy Advance, and `a` to `pc` on the Game Boy.
 #[utoipa::path(get, path = "/v1/registers", operation_id = "registers", tag = "machine", params(EmulatorParam),
     responses((status = 200, description = "Their values.", body = Registers)))]
-async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>, Problem> {
+async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>> {
     let console = console(&selected).await?;
     let names: &[&str] = match console {
         Console::Advance => &ADVANCE,
@@ -101,7 +100,7 @@ async fn write_register(
     selected: SelectedEmulator,
     Path(register): Path<String>,
     Payload(RegisterValue { value }): Payload<RegisterValue>,
-) -> Result<axum::Json<AtFrame>, Problem> {
+) -> Result<axum::Json<AtFrame>> {
     if !(i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) {
         let accepts = "a number from -2147483648 to 4294967295";
         return Err(Problem::parameter("value", &format!("is {value}"), accepts));
@@ -117,7 +116,7 @@ async fn write_io(
     selected: SelectedEmulator,
     Path(name): Path<String>,
     Payload(RegisterValue { value }): Payload<RegisterValue>,
-) -> Result<axum::Json<AtFrame>, Problem> {
+) -> Result<axum::Json<AtFrame>> {
     let wanted = name.to_uppercase();
     let register = console(&selected).await?.io().iter().find(|register| register.name == wanted);
     let register = register.ok_or_else(|| {
@@ -190,18 +189,15 @@ impl IoValue {
 async fn io(
     selected: SelectedEmulator,
     Query(IoQuery { contains }): Query<IoQuery>,
-) -> Result<axum::Json<IoRegisters>, Problem> {
+) -> Result<axum::Json<IoRegisters>> {
     let console = console(&selected).await?;
     let all = console.io();
     let part = contains.to_uppercase();
     let wanted: Vec<&IoRegister> = all.iter().filter(|register| register.name.contains(&part)).collect();
     if wanted.is_empty() {
         let accepts = "a part of the name of a register, such as DISP or TM0; without it, all are returned";
-        return Err(Problem::parameter(
-            "contains",
-            &format!("is {contains:?}, and no register's name contains it"),
-            accepts,
-        ));
+        let problem = format!("is {contains:?}, and no register's name contains it");
+        return Err(Problem::parameter("contains", &problem, accepts));
     }
     let read = |register: &&IoRegister| read_op(register.kind, Address::Known(register.address), None);
     let (frame, values) = numbers(&selected, wanted.iter().map(read).collect()).await?;
@@ -227,7 +223,7 @@ struct CycleCounter {
 /// counter.
 #[utoipa::path(get, path = "/v1/cycles", operation_id = "cycleCounter", tag = "machine", params(EmulatorParam),
     responses((status = 200, description = "The cycles.", body = CycleCounter)))]
-async fn cycles(selected: SelectedEmulator) -> Result<axum::Json<CycleCounter>, Problem> {
+async fn cycles(selected: SelectedEmulator) -> Result<axum::Json<CycleCounter>> {
     let (frame, numbers) = numbers(&selected, vec![Op::Cycles {}, Op::Frequency {}]).await?;
     let [cycles, frequency] = numbers[..] else {
         return Err(OpError::failed("the emulator did not return two numbers").into());

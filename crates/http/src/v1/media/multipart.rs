@@ -64,7 +64,7 @@ async fn multipart(
     stream: OpensStream,
     Extension(stream_control): Extension<StreamControl>,
     Query(MjpegQuery { rate, format }): Query<MjpegQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let place = viewers.take(stream.open()?)?;
     let newest = encoders.watch(&selected.served).await?;
     stream_control.keep_short();
@@ -159,7 +159,6 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// A limit of `rate` pictures per second.
     pub fn new(rate: u32, now: Instant) -> Pace {
         Pace { interval: Duration::from_secs(1) / rate, due: now }
     }
@@ -169,7 +168,6 @@ impl Pace {
         self.due.checked_sub(self.interval * EARLY).unwrap_or(self.due)
     }
 
-    /// Notes that a picture is sent at `now`.
     pub fn note_sent(&mut self, now: Instant) {
         self.due = self.due.max(now) + self.interval;
     }

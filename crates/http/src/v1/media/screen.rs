@@ -64,7 +64,6 @@ impl TryFrom<String> for Crop {
     }
 }
 
-/// The colours of a screen.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 struct Colors(ColorCorrection);
@@ -101,7 +100,7 @@ async fn screen(
     selected: SelectedEmulator,
     stream: OpensStream,
     Query(ScreenQuery { format, frame, crop, colors, scale, timeout }): Query<ScreenQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let (crop, colors) = (crop.map(|Crop(crop)| crop), colors.map(|Colors(colors)| colors));
     let transform = Transform { crop, colors, scale, grey: false };
     transform.check().map_err(not_possible)?;
@@ -111,7 +110,7 @@ async fn screen(
         Some(frame) => {
             let _place = viewers.take(stream.open()?)?;
             let time_limit = Duration::from_millis(timeout.map_or(10_000, Whole::get).into());
-            let wait = FrameWait::new(frame, time_limit);
+            let wait = FrameWait { frame, time_limit, deadline: Instant::now() + time_limit };
             tokio::select! {
                 taken = wait.picture(&selected) => taken?,
                 () = operations.stopping.wait() => return Err(EmulatorError::Stopped.into()),
@@ -143,7 +142,7 @@ const RAW: &str = "application/octet-stream";
 type SizedBody = ((u32, u32), Bytes);
 
 impl PictureData {
-    fn png(self) -> Result<SizedBody, Problem> {
+    fn png(self) -> Result<SizedBody> {
         Ok(match self {
             PictureData::File(file) => (png::size(&file).map_err(unreadable)?, file),
             PictureData::Pixels(picture) => {
@@ -155,7 +154,7 @@ impl PictureData {
     }
 
     /// The pixels without a file format. `convert` makes the body from pixels of 3 bytes each.
-    fn raw(self, convert: fn(&[u8]) -> Vec<u8>) -> Result<SizedBody, Problem> {
+    fn raw(self, convert: fn(&[u8]) -> Vec<u8>) -> Result<SizedBody> {
         let sized = |width, height, rgb: &[u8]| ((width, height), convert(rgb).into());
         Ok(match self {
             PictureData::File(file) => {
@@ -173,7 +172,7 @@ impl ScreenPicture {
         ScreenPicture { frame, form: PictureData::File(png) }
     }
 
-    fn transformed(self, transform: &Transform) -> Result<ScreenPicture, Problem> {
+    fn transformed(self, transform: &Transform) -> Result<ScreenPicture> {
         if transform.is_identity() {
             return Ok(self);
         }
@@ -189,7 +188,7 @@ impl ScreenPicture {
         Ok(ScreenPicture { form: PictureData::Transformed(pixels), ..self })
     }
 
-    fn into_response(self, format: ScreenFormat) -> Result<Response, Problem> {
+    fn into_response(self, format: ScreenFormat) -> Result<Response> {
         let (kind, ((width, height), body)) = match format {
             ScreenFormat::Png => ("image/png", self.form.png()?),
             ScreenFormat::Rgb => (RAW, self.form.raw(<[u8]>::to_vec)?),
@@ -226,12 +225,8 @@ const NEAR: u32 = 4;
 const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
 impl FrameWait {
-    fn new(frame: u32, time_limit: Duration) -> FrameWait {
-        FrameWait { frame, time_limit, deadline: Instant::now() + time_limit }
-    }
-
-    /// Returns the picture of exactly the wanted frame.
-    async fn picture(&self, served: &Served) -> Result<ScreenPicture, Problem> {
+    /// The picture of exactly the wanted frame. A later frame is a problem.
+    async fn picture(&self, served: &Served) -> Result<ScreenPicture> {
         let Some(pending) = served.emulator.picture_of(self.frame) else { return self.ask(served).await };
         let taken = timeout_at(self.deadline, pending.picture()).await;
         let taken = taken.map_err(|_| self.too_late(served.emulator.state().frame))?;
@@ -240,7 +235,7 @@ impl FrameWait {
     }
 
     /// Like [`FrameWait::picture`], for an emulator that sends pictures only on request.
-    async fn ask(&self, served: &Served) -> Result<ScreenPicture, Problem> {
+    async fn ask(&self, served: &Served) -> Result<ScreenPicture> {
         loop {
             let screenshot = screenshot(served, self.deadline).await?;
             let far = match self.frame.checked_sub(screenshot.frame) {

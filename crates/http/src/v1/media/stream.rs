@@ -60,8 +60,8 @@ async fn video(
     stream: OpensStream,
     Extension(stream_control): Extension<StreamControl>,
     Query(VideoQuery { rate }): Query<VideoQuery>,
-    upgrade: Result<Upgrade, Problem>,
-) -> Result<Response, Problem> {
+    upgrade: Result<Upgrade>,
+) -> Result<Response> {
     let rate = rate.map_or(60, Whole::get);
     let Upgrade(upgrade) = upgrade?;
     let place = viewers.take(stream.open()?)?;
@@ -151,8 +151,8 @@ async fn audio(
     stream: OpensStream,
     Extension(stream_control): Extension<StreamControl>,
     Query(AudioQuery { format }): Query<AudioQuery>,
-    upgrade: Result<Upgrade, Problem>,
-) -> Result<Response, Problem> {
+    upgrade: Result<Upgrade>,
+) -> Result<Response> {
     let Upgrade(upgrade) = upgrade?;
     let place = viewers.take(stream.open()?)?;
     let audio = selected.emulator.audio().ok_or_else(|| {

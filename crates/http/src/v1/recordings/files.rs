@@ -5,7 +5,7 @@ use axum::http::header::CONTENT_DISPOSITION;
 use framewire_recording::{Ending, Entry, Head, Listed, Recording, Recordings};
 use framewire_states::Name;
 
-use super::Beginning;
+use super::RecordingStart;
 use crate::operations::Operations;
 use crate::routing::prelude::*;
 use crate::storage::{blocking, unwritten};
@@ -28,7 +28,7 @@ struct RecordingResponse {
     /// The CRC-32 of the ROM, eight hex digits.
     checksum: String,
     /// Where the recording begins.
-    start: Beginning,
+    start: RecordingStart,
     /// The frame counter before its first frame.
     frame: u32,
     /// The number of frames from one hash of the picture to the next; 0 if it has no such hashes.
@@ -85,7 +85,6 @@ struct RecordingList {
 
 /// A recording, read to its end.
 #[derive(Serialize, ToSchema)]
-#[schema(as = RecordingInFull)]
 struct RecordingInFull {
     #[serde(flatten)]
     recording: RecordingResponse,
@@ -102,7 +101,7 @@ struct RecordingInFull {
 }
 
 impl RecordingInFull {
-    fn new(name: &Name, file: &[u8]) -> Result<RecordingInFull, Problem> {
+    fn new(name: &Name, file: &[u8]) -> Result<RecordingInFull> {
         let recording = Recording::read(file)?;
         let (ended, damage) = match recording.ending() {
             Ending::Whole(reason) => (Some(reason.clone()), None),
@@ -136,7 +135,7 @@ struct Upload {
 async fn list(
     State(recordings): State<Storage<Recordings>>,
     Query(page): Query<Page>,
-) -> Result<Json<RecordingList>, Problem> {
+) -> Result<Json<RecordingList>> {
     let recordings = recordings.get()?;
     let all = blocking(move || recordings.list()).await?;
     let total = all.len();
@@ -151,7 +150,7 @@ async fn list(
 async fn one(
     State(operations): State<Arc<Operations>>,
     recording: StoredFile<Recordings>,
-) -> Result<Json<RecordingInFull>, Problem> {
+) -> Result<Json<RecordingInFull>> {
     // Memory for the file's content, reserved until this function returns.
     let _share = recording.share(&operations).await?;
     let read =
@@ -163,7 +162,7 @@ async fn one(
 #[utoipa::path(delete, path = "/v1/recordings/{name}", operation_id = "deleteRecording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")),
     responses((status = 204, description = "The recording was deleted.")))]
-async fn remove(recording: StoredFile<Recordings>) -> Result<StatusCode, Problem> {
+async fn remove(recording: StoredFile<Recordings>) -> Result<StatusCode> {
     recording.remove().await
 }
 
@@ -174,7 +173,7 @@ async fn remove(recording: StoredFile<Recordings>) -> Result<StatusCode, Problem
 async fn download(
     State(operations): State<Arc<Operations>>,
     recording: StoredFile<Recordings>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let attachment = format!("attachment; filename=\"{}.fwr\"", recording.name);
     let share = recording.share(&operations).await?;
     let bytes = recording.with(|recordings, name| recordings.folder().read(name)).await?;
@@ -195,7 +194,7 @@ async fn upload(
     recording: StoredFile<Recordings>,
     Query(Upload { replace }): Query<Upload>,
     body: Body,
-) -> Result<(StatusCode, Json<RecordingInFull>), Problem> {
+) -> Result<(StatusCode, Json<RecordingInFull>)> {
     let file = bodies.read(body).await?;
     let kept = recording.with(move |recordings, name| {
         let recording = RecordingInFull::new(name, &file)?;

@@ -22,13 +22,12 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// A recording to begin.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = NewRecording)]
 struct NewRecording {
     /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`.
     name: String,
     /// Where it begins: at the current state, or with a reset of the console.
     #[serde(default)]
-    start: Beginning,
+    start: RecordingStart,
     /// The number of frames from one hash of the picture to the next. For an attached mGBA, the memory is hashed
     /// instead, about as often.
     #[serde(default = "Whole::constant::<60>")]
@@ -46,8 +45,7 @@ struct NewRecording {
 /// Where a recording begins.
 #[derive(Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schema(as = RecordingStart)]
-enum Beginning {
+enum RecordingStart {
     /// At the current state of the game.
     #[default]
     State,
@@ -55,18 +53,17 @@ enum Beginning {
     PowerOn,
 }
 
-impl From<Start> for Beginning {
-    fn from(start: Start) -> Beginning {
+impl From<Start> for RecordingStart {
+    fn from(start: Start) -> RecordingStart {
         match start {
-            Start::State => Beginning::State,
-            Start::PowerOn => Beginning::PowerOn,
+            Start::State => RecordingStart::State,
+            Start::PowerOn => RecordingStart::PowerOn,
         }
     }
 }
 
 /// A recording being made, or one that has ended.
 #[derive(Serialize, ToSchema)]
-#[schema(as = RecordingUnderWay)]
 struct RecordingUnderWay {
     /// Its name.
     name: String,
@@ -118,13 +115,13 @@ async fn start(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
     Payload(request): Payload<NewRecording>,
-) -> Result<Created<RecordingUnderWay>, Problem> {
+) -> Result<Created<RecordingUnderWay>> {
     let NewRecording { name, start, every, note, replace } = request;
     let name: Name = name.parse()?;
     let note = checked_note(note)?;
     let start = match start {
-        Beginning::State => Start::State,
-        Beginning::PowerOn => Start::PowerOn,
+        RecordingStart::State => Start::State,
+        RecordingStart::PowerOn => Start::PowerOn,
     };
     let recordings = recordings.get()?;
     let options = Options { start, every: every.get(), note, replace };
@@ -144,7 +141,7 @@ async fn start(
 async fn under_way(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
-) -> Result<Json<RecordingUnderWay>, Problem> {
+) -> Result<Json<RecordingUnderWay>> {
     let active =
         recordings.get()?.active(&selected.name).await.ok_or_else(|| not_recorded(&selected.name))?;
     Ok(Json(RecordingUnderWay::new(&selected.name, active)))
@@ -156,7 +153,7 @@ async fn under_way(
 async fn stop(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
-) -> Result<Json<RecordingUnderWay>, Problem> {
+) -> Result<Json<RecordingUnderWay>> {
     let summary = recordings.get()?.stop(&selected.name).await?;
     Ok(Json(RecordingUnderWay::ended(&selected.name, summary)))
 }

@@ -12,7 +12,6 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// The options of a replay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ReplayOptions)]
 struct ReplayOptions {
     /// The speed, as a multiple of the console's speed: 0.01 to 1000. Default: as fast as possible.
     #[schema(minimum = 0.01, maximum = 1000)]
@@ -27,10 +26,6 @@ struct ReplayOptions {
     #[serde(default = "yes")]
     #[schema(default = true)]
     wait: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// A replay.
@@ -161,7 +156,7 @@ async fn start(
     selected: SelectedEmulator,
     recording: StoredFile<Recordings>,
     Payload(ReplayOptions { speed, restore, through, wait }): Payload<ReplayOptions>,
-) -> Result<(StatusCode, Json<ReplayResponse>), Problem> {
+) -> Result<(StatusCode, Json<ReplayResponse>)> {
     if let Some(speed) = speed
         && !(0.01..=1000.0).contains(&speed)
     {
@@ -169,7 +164,7 @@ async fn start(
     }
     let _share = recording.share(&selected.operations).await?;
     let name = recording.name.clone();
-    let read = |recordings: &Recordings, name: &_| -> Result<_, Problem> {
+    let read = |recordings: &Recordings, name: &_| -> Result<_> {
         Ok(Recording::read(&recordings.folder().read(name)?)?)
     };
     let recording = recording.with(read).await?;
@@ -204,7 +199,7 @@ async fn start(
 async fn last(
     State(replays): State<Arc<Replays>>,
     selected: SelectedEmulator,
-) -> Result<Json<ReplayResponse>, Problem> {
+) -> Result<Json<ReplayResponse>> {
     find(&replays, &selected.name).map(|task| Json(ReplayResponse::new(&task)))
 }
 
@@ -214,14 +209,14 @@ async fn last(
 async fn cancel(
     State(replays): State<Arc<Replays>>,
     selected: SelectedEmulator,
-) -> Result<Json<ReplayResponse>, Problem> {
+) -> Result<Json<ReplayResponse>> {
     let task = find(&replays, &selected.name)?;
     task.cancel();
     task.wait().await;
     Ok(Json(ReplayResponse::new(&task)))
 }
 
-fn find(replays: &Replays, emulator: &str) -> Result<Arc<ReplayTask>, Problem> {
+fn find(replays: &Replays, emulator: &str) -> Result<Arc<ReplayTask>> {
     replays.latest(emulator).ok_or_else(|| {
         Problem::not_found(format!(
             "nothing was replayed on {emulator}; start a replay with POST /v1/recordings/NAME/replay"

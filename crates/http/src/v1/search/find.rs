@@ -1,14 +1,13 @@
 //! Finds places in memory that contain given bytes: text, numbers in special formats, or a pointer.
 
 use framewire_expression::Type;
-use framewire_protocol::Op;
 use framewire_states::Console;
 use framewire_states::search::Plan;
 use framewire_symbols::Symbols;
 
 use super::shapes::SearchArea;
-use super::{areas, read};
-use crate::reading::fields::{self, Encoding, shown};
+use super::{areas, console, read};
+use crate::reading::fields::{self, Encoding};
 use crate::routing::prelude::*;
 use crate::v1::schemas::AddressSchema;
 use crate::v1::states::diff::MemoryPlace;
@@ -80,7 +79,7 @@ struct FoundPlace {
 
 impl FindOptions {
     /// The bytes to find, in each form that they can have.
-    fn patterns(&self, console: Console, symbols: &Symbols) -> Result<Vec<Vec<u8>>, Problem> {
+    fn patterns(&self, console: Console, symbols: &Symbols) -> Result<Vec<Vec<u8>>> {
         let patterns = match (&self.text, &self.bytes, self.float, self.bcd, &self.pointer_to) {
             (Some(text), None, None, None, None) => {
                 vec![symbols.encode_text(text).map_err(|problem| Problem::at("text", &problem))?]
@@ -114,9 +113,8 @@ impl FindOptions {
 }
 
 /// The BCD forms of a number: with the lowest byte first, and with the highest byte first.
-fn bcd(number: u32) -> Result<Vec<Vec<u8>>, Problem> {
+fn bcd(number: u32) -> Result<Vec<Vec<u8>>> {
     if number > MOST_BCD {
-        let number = shown(&number.into());
         return Err(Problem::parameter("bcd", &format!("is {number}"), format!("0 to {MOST_BCD}")));
     }
     let (mut left, mut bytes) = (number, Vec::new());
@@ -133,18 +131,12 @@ fn bcd(number: u32) -> Result<Vec<Vec<u8>>, Problem> {
 /// To find a number that changes, begin a search with POST /v1/search.
 #[utoipa::path(post, path = "/v1/find", operation_id = "find", tag = "search", params(EmulatorParam),
     request_body = FindOptions, responses((status = 200, description = "The places.", body = Found)))]
-async fn find(
-    selected: SelectedEmulator,
-    Payload(request): Payload<FindOptions>,
-) -> Result<Json<Found>, Problem> {
+async fn find(selected: SelectedEmulator, Payload(request): Payload<FindOptions>) -> Result<Json<Found>> {
     if !(1..=MOST).contains(&request.limit) {
         let problem = format!("is {}", request.limit);
         return Err(Problem::parameter("limit", &problem, format!("a number of places from 1 to {MOST}")));
     }
-    let console = match i64::try_from(selected.perform_one(Op::Platform {}).await?)? {
-        0 => Console::Gba,
-        _ => Console::Gb,
-    };
+    let console = console(&selected).await?;
     let symbols = selected.symbols().await;
     let patterns = request.patterns(console, &symbols)?;
     let (limit, encoding) = (request.limit, request.encoding);

@@ -56,11 +56,8 @@ async fn begin(
     selected: SelectedEmulator,
     owner: Owner,
     Payload(request): Payload<NewSearch>,
-) -> Result<Created<SearchResponse>, Problem> {
-    let console = match i64::try_from(selected.perform_one(Op::Platform {}).await?)? {
-        0 => Console::Gba,
-        _ => Console::Gb,
-    };
+) -> Result<Created<SearchResponse>> {
+    let console = console(&selected).await?;
     let areas = areas(&selected, console, request.areas).await?;
     let plan = Plan::new(areas, request.kind, request.alignment)?.of(console);
     let Reading { frame, game, memory } = read(&selected.operations, &selected, &plan).await?;
@@ -85,7 +82,7 @@ async fn candidates(
     State(searches): State<Arc<SearchTable>>,
     Path(id): Path<String>,
     Query(page): Query<Page>,
-) -> Result<Json<SearchCandidates>, Problem> {
+) -> Result<Json<SearchCandidates>> {
     let open = Open::find(&operations, &searches, &id)?;
     open.check_game(open.served.emulator.checksum())?;
     let Open { id, search, served, .. } = open;
@@ -108,7 +105,7 @@ async fn narrow(
     caller: Owner,
     Path(id): Path<String>,
     Payload(SearchTest { is, value }): Payload<SearchTest>,
-) -> Result<Json<SearchResponse>, Problem> {
+) -> Result<Json<SearchResponse>> {
     let open = Open::to_change(&operations, &searches, &id, caller)?;
     let plan = open.search.lock().plan().clone();
     let test = test(&is, value, plan.number())?;
@@ -130,7 +127,7 @@ async fn undo(
     State(searches): State<Arc<SearchTable>>,
     caller: Owner,
     Path(id): Path<String>,
-) -> Result<Json<SearchResponse>, Problem> {
+) -> Result<Json<SearchResponse>> {
     let Open { id, search, served, .. } = Open::to_change(&operations, &searches, &id, caller)?;
     if !search.lock().undo() {
         return Err(Problem::conflict(format!("search {id} has no step that can be undone")));
@@ -147,7 +144,7 @@ async fn remove(
     State(searches): State<Arc<SearchTable>>,
     caller: Owner,
     Path(id): Path<String>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode> {
     let Open { id, .. } = Open::to_change(&operations, &searches, &id, caller)?;
     searches.remove(id, Instant::now());
     Ok(StatusCode::NO_CONTENT)
@@ -166,19 +163,14 @@ struct Open {
 
 impl Open {
     /// Finds a search, for a caller that changes it.
-    fn to_change(
-        operations: &Operations,
-        searches: &SearchTable,
-        id: &str,
-        caller: Owner,
-    ) -> Result<Open, Problem> {
+    fn to_change(operations: &Operations, searches: &SearchTable, id: &str, caller: Owner) -> Result<Open> {
         let open = Open::find(operations, searches, id)?;
         caller.check_change(&open.owner, &format!("search {id}"))?;
         Ok(open)
     }
 
     /// Finds a search, for a caller that only reads. Every caller may do that.
-    fn find(operations: &Operations, searches: &SearchTable, id: &str) -> Result<Open, Problem> {
+    fn find(operations: &Operations, searches: &SearchTable, id: &str) -> Result<Open> {
         let missing = || {
             let idle = searches.idle().as_secs() / 60;
             Problem::not_found(format!(
@@ -193,7 +185,7 @@ impl Open {
     }
 
     /// Fails if the emulator now has another game, in which the same addresses mean something else.
-    fn check_game(&self, now: Option<u32>) -> Result<(), Problem> {
+    fn check_game(&self, now: Option<u32>) -> Result<()> {
         let Some((own, now)) = self.game.zip(now).filter(|(own, now)| own != now) else { return Ok(()) };
         let id = self.id;
         Err(Problem::conflict(format!(
@@ -208,7 +200,7 @@ fn respond(searches: &SearchTable, id: u64, emulator: String, search: &Mutex<Sea
 }
 
 /// The test with this name.
-fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test, Problem> {
+fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test> {
     let Some((_, takes_value)) = Test::NAMES.iter().find(|(name, _)| *name == is) else {
         let names: Vec<&str> = Test::NAMES.iter().map(|(name, _)| *name).collect();
         return Err(Problem::parameter("is", &format!("is {is:?}"), format!("one of {}", names.join(", "))));
@@ -247,12 +239,15 @@ impl From<OtherSize> for Problem {
     }
 }
 
+async fn console(selected: &SelectedEmulator) -> Result<Console> {
+    match i64::try_from(selected.perform_one(Op::Platform {}).await?)? {
+        0 => Ok(Console::Gba),
+        _ => Ok(Console::Gb),
+    }
+}
+
 /// The areas in the request, or the default areas if the request has none.
-async fn areas(
-    selected: &SelectedEmulator,
-    console: Console,
-    wanted: Vec<SearchArea>,
-) -> Result<Vec<Area>, Problem> {
+async fn areas(selected: &SelectedEmulator, console: Console, wanted: Vec<SearchArea>) -> Result<Vec<Area>> {
     let domain = |name: &str| SearchArea { domain: Some(name.to_owned()), address: None, length: None };
     let wanted = match console {
         _ if !wanted.is_empty() => wanted,
@@ -266,7 +261,7 @@ async fn areas(
     Ok(areas)
 }
 
-async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Result<Area, Problem> {
+async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Result<Area> {
     let SearchArea { domain, address, length } = wanted;
     let name = format!("{at}.address");
     let symbols = selected.symbols().await;
@@ -310,8 +305,7 @@ struct Reading {
     memory: Vec<u8>,
 }
 
-/// Reads the areas of a search.
-async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<Reading, Problem> {
+async fn read(operations: &Operations, served: &Served, plan: &Plan) -> Result<Reading> {
     let op = |area: &Area| match &area.domain {
         None => Op::ReadRange { address: area.address, length: area.length },
         Some(domain) => {

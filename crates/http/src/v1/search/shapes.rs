@@ -11,7 +11,6 @@ use crate::v1::states::diff::MemoryPlace;
 /// A search to begin.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = NewSearch)]
 pub(super) struct NewSearch {
     /// The type of the numbers.
     #[serde(rename = "type")]
@@ -28,7 +27,6 @@ pub(super) struct NewSearch {
 /// A range of memory to search.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = SearchArea)]
 pub(super) struct SearchArea {
     /// The memory domain. By default, the bus.
     pub(super) domain: Option<String>,
@@ -44,7 +42,6 @@ pub(super) struct SearchArea {
 /// The condition that a candidate must meet to stay in the search.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = SearchTest)]
 pub(super) struct SearchTest {
     /// To compare with `value`: equal, not_equal, greater, less, at_least, at_most. To compare with the number that was
     /// there when memory was last read: changed, unchanged, increased, decreased, and also increased_by and
@@ -105,7 +102,6 @@ pub(super) struct SearchList {
 
 /// The remaining candidates of a search.
 #[derive(Serialize, ToSchema)]
-#[schema(as = SearchCandidates)]
 pub(super) struct SearchCandidates {
     /// The search.
     pub(super) search: SearchResponse,
@@ -117,7 +113,6 @@ pub(super) struct SearchCandidates {
 
 /// A remaining candidate.
 #[derive(Serialize, ToSchema)]
-#[schema(as = SearchCandidate)]
 pub(super) struct SearchCandidate {
     #[serde(flatten)]
     place: MemoryPlace,

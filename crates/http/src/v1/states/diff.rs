@@ -80,15 +80,15 @@ async fn diff(
     State(snapshots): State<Storage<Snapshots>>,
     selected: SelectedEmulator,
     Query(query): Query<DiffQuery>,
-) -> Result<Json<Diff>, Problem> {
+) -> Result<Json<Diff>> {
     let page = Page { offset: query.offset, limit: query.limit };
     let from = query.from.parse::<Name>().map_err(|error| Problem::at("from", &error.to_string()))?;
     let to = query.to.as_deref().map(str::parse::<Name>).transpose();
     let to = to.map_err(|error| Problem::at("to", &error.to_string()))?;
     let snapshots = snapshots.get()?;
     let _share = selected.share(&Op::SaveState { flags: 31 })?;
-    let (old, new) = blocking(move || -> Result<_, Problem> {
-        let read = |name: &Name| -> Result<Snapshot, Problem> { Ok(snapshots.read(name)?) };
+    let (old, new) = blocking(move || -> Result<_> {
+        let read = |name: &Name| -> Result<Snapshot> { Ok(snapshots.read(name)?) };
         Ok((read(&from)?, to.as_ref().map(read).transpose()?))
     })
     .await?;
@@ -109,7 +109,7 @@ fn compare(
     query: &DiffQuery,
     page: &Page,
     symbols: &Symbols,
-) -> Result<Diff, Problem> {
+) -> Result<Diff> {
     if old.console() != new.console() {
         let detail = format!("a {} and a {} have no memory in common", old.console(), new.console());
         return Err(Problem::conflict(detail));
@@ -149,7 +149,6 @@ fn compare(
 
 /// Where a byte of memory is.
 #[derive(Serialize, ToSchema)]
-#[schema(as = MemoryPlace)]
 pub(in crate::v1) struct MemoryPlace {
     /// The memory domain; null for the bus.
     domain: Option<String>,

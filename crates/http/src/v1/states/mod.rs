@@ -41,10 +41,7 @@ fn everything() -> u8 {
 #[utoipa::path(get, path = "/v1/state", operation_id = "saveState", tag = "states", params(EmulatorParam, SaveQuery), responses(
     (status = 200, description = "The state. The header Framewire-Frame has the frame counter.", content(
         (Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")))))]
-async fn save(
-    selected: SelectedEmulator,
-    Query(SaveQuery { flags }): Query<SaveQuery>,
-) -> Result<Response, Problem> {
+async fn save(selected: SelectedEmulator, Query(SaveQuery { flags }): Query<SaveQuery>) -> Result<Response> {
     let op = Op::SaveState { flags: check_flags(flags)? };
     let share = selected.share(&op)?;
     let outcome = selected.perform(op).await?;
@@ -65,7 +62,7 @@ async fn restore(
     selected: SelectedEmulator,
     Query(how): Query<LoadOptions>,
     body: Body,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     let bytes = bodies.read(body).await?;
     load(&selected, bytes.into(), how).await
 }
@@ -92,8 +89,7 @@ fn usual() -> u8 {
     USUAL
 }
 
-/// Checks the flags of a state.
-fn check_flags(flags: u8) -> Result<u8, Problem> {
+fn check_flags(flags: u8) -> Result<u8> {
     if flags <= MOST {
         return Ok(flags);
     }
@@ -102,11 +98,7 @@ fn check_flags(flags: u8) -> Result<u8, Problem> {
 }
 
 /// Loads a state if it is of the running game, or if the caller forces it.
-async fn load(
-    selected: &SelectedEmulator,
-    bytes: Vec<u8>,
-    how: LoadOptions,
-) -> Result<Json<AtFrame>, Problem> {
+async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> Result<Json<AtFrame>> {
     check_flags(how.flags)?;
     let state = framewire_states::State::read(&bytes)?;
     let mut ops = vec![Op::Checksum {}, Op::GameTitle {}];

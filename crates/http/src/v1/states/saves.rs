@@ -24,7 +24,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[utoipa::path(get, path = "/v1/save", operation_id = "batterySave", tag = "states", params(EmulatorParam), responses(
     (status = 200, description = "The save. The header Framewire-Frame has the frame counter.", body = Vec<u8>,
         content_type = "application/octet-stream")))]
-async fn battery_save(selected: SelectedEmulator) -> Result<Response, Problem> {
+async fn battery_save(selected: SelectedEmulator) -> Result<Response> {
     let op = Op::SaveState { flags: SAVE };
     let share = selected.share(&op)?;
     let outcome = selected.perform(op).await?;
@@ -49,7 +49,7 @@ async fn load_battery_save(
     State(bodies): State<Arc<BodyReader>>,
     selected: SelectedEmulator,
     body: Body,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     let save = bodies.read_within(body, LARGEST).await?;
     if save.is_empty() {
         return Err(Problem::bad_request("the body is empty; send the bytes of a .sav file"));

@@ -110,7 +110,7 @@ struct SnapshotEdit {
 async fn list(
     State(snapshots): State<Storage<Snapshots>>,
     Query(page): Query<Page>,
-) -> Result<Json<SnapshotList>, Problem> {
+) -> Result<Json<SnapshotList>> {
     let snapshots = snapshots.get()?;
     let all = blocking(move || snapshots.list()).await?;
     let total = all.len();
@@ -127,14 +127,14 @@ async fn save(
     State(snapshots): State<Storage<Snapshots>>,
     selected: SelectedEmulator,
     Payload(request): Payload<NewSnapshot>,
-) -> Result<Created<SnapshotResponse>, Problem> {
+) -> Result<Created<SnapshotResponse>> {
     let NewSnapshot { name, note, replace } = request;
     let note = checked_note(note)?;
     let now = SystemTime::now();
     let name: Name = name.unwrap_or_else(|| name_of(now)).parse()?;
     let snapshots = snapshots.get()?;
     let (files, place) = (snapshots.clone(), name.clone());
-    let existed = blocking(move || -> Result<bool, Problem> {
+    let existed = blocking(move || -> Result<bool> {
         files.folder().check_free(&place, replace).map_err(|error| unwritten(error, REPLACE))?;
         Ok(files.folder().size(&place).is_ok())
     })
@@ -149,7 +149,7 @@ async fn save(
     let (checksum, state): (i64, Vec<u8>) = (value()?.try_into()?, value()?.try_into()?);
     let time = time::millis(now);
     let about = About { title, code, checksum: checksum as u32, frame: outcome.frame, time, note };
-    let listed = blocking(move || -> Result<Listed, Problem> {
+    let listed = blocking(move || -> Result<Listed> {
         let written = snapshots.write(&name, &Snapshot::new(&state, about)?, replace);
         written.map_err(|error| unwritten(error, REPLACE))?;
         Ok(snapshots.listed(&name)?)
@@ -168,7 +168,7 @@ fn name_of(time: SystemTime) -> String {
 #[utoipa::path(get, path = "/v1/snapshots/{name}", operation_id = "snapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 200, description = "The snapshot.", body = SnapshotResponse)))]
-async fn one(snapshot: StoredFile<Snapshots>) -> Result<Json<SnapshotResponse>, Problem> {
+async fn one(snapshot: StoredFile<Snapshots>) -> Result<Json<SnapshotResponse>> {
     Ok(Json(snapshot.with(Snapshots::listed).await?.into()))
 }
 
@@ -179,10 +179,10 @@ async fn one(snapshot: StoredFile<Snapshots>) -> Result<Json<SnapshotResponse>, 
 async fn change(
     snapshot: StoredFile<Snapshots>,
     Payload(SnapshotEdit { name: new, note }): Payload<SnapshotEdit>,
-) -> Result<Json<SnapshotResponse>, Problem> {
+) -> Result<Json<SnapshotResponse>> {
     let new = new.map(|new| new.parse::<Name>()).transpose()?;
     let note = note.map(checked_note).transpose()?;
-    let listed = snapshot.with(move |snapshots, name| -> Result<Listed, Problem> {
+    let listed = snapshot.with(move |snapshots, name| -> Result<Listed> {
         snapshots.change(name, new.as_ref(), note)?;
         Ok(snapshots.listed(new.as_ref().unwrap_or(name))?)
     });
@@ -193,7 +193,7 @@ async fn change(
 #[utoipa::path(delete, path = "/v1/snapshots/{name}", operation_id = "deleteSnapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 204, description = "The snapshot was deleted.")))]
-async fn remove(snapshot: StoredFile<Snapshots>) -> Result<StatusCode, Problem> {
+async fn remove(snapshot: StoredFile<Snapshots>) -> Result<StatusCode> {
     snapshot.remove().await
 }
 
@@ -208,9 +208,9 @@ async fn remove(snapshot: StoredFile<Snapshots>) -> Result<StatusCode, Problem> 
 async fn picture(
     State(operations): State<Arc<Operations>>,
     snapshot: StoredFile<Snapshots>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let share = snapshot.share(&operations).await?;
-    let png = snapshot.with(|snapshots, name| -> Result<_, Problem> { Ok(snapshots.read(name)?.picture()?) });
+    let png = snapshot.with(|snapshots, name| -> Result<_> { Ok(snapshots.read(name)?.picture()?) });
     Ok(share.bytes("image/png", png.await?))
 }
 
@@ -221,7 +221,7 @@ async fn picture(
 async fn file(
     State(operations): State<Arc<Operations>>,
     snapshot: StoredFile<Snapshots>,
-) -> Result<Response, Problem> {
+) -> Result<Response> {
     let share = snapshot.share(&operations).await?;
     let snapshot = snapshot.with(Snapshots::read).await?;
     Ok(share.bytes("image/png", snapshot.into_file()))
@@ -237,7 +237,7 @@ async fn restore(
     selected: SelectedEmulator,
     snapshot: StoredFile<Snapshots>,
     Payload(how): Payload<LoadOptions>,
-) -> Result<Json<AtFrame>, Problem> {
+) -> Result<Json<AtFrame>> {
     let _share = snapshot.share(&selected.operations).await?;
     let snapshot = snapshot.with(Snapshots::read).await?;
     load(&selected, snapshot.into_file(), how).await
