@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| hint::with_serve(error).exit());
     let result = match cli.command {
         None => serve::run(cli.serve),
-        Some(Command::Serve(args)) => serve::run((*args).into()),
+        Some(Command::Serve(args)) => serve::run(args.args),
         Some(Command::Bench(args)) => bench::run(*args),
         #[cfg(feature = "embedded")]
         Some(Command::Replay(args)) => replay::run(&args),
@@ -102,7 +102,7 @@ fn main() -> ExitCode {
         Some(Command::Skill) => mcp::print_skill(),
         Some(Command::Script(args)) => script::run(args),
         Some(Command::Token(args)) => token::run(args),
-        Some(Command::Doctor(args)) => doctor::run((*args).into()),
+        Some(Command::Doctor(args)) => doctor::run(args.args),
         Some(Command::Completions(args)) => commands::complete::run(&args),
         Some(Command::Man(args)) => man::run(&args),
     };

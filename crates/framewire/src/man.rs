@@ -17,9 +17,6 @@ pub struct Args {
 }
 
 /// Writes a page for the program and one for each subcommand.
-///
-/// # Errors
-/// If a page cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let shown = args.folder.display();
     std::fs::create_dir_all(&args.folder).with_context(|| format!("cannot create {shown}"))?;

@@ -140,9 +140,6 @@ fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
 }
 
 /// Checks that `names` contains every emulator that a value of the setting `option` names.
-///
-/// # Errors
-/// If a value names another emulator.
 pub fn check_names(option: &str, values: &[impl AsRef<Path>], names: &[&str]) -> anyhow::Result<()> {
     for value in values {
         let value = value.as_ref();

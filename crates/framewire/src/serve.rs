@@ -40,19 +40,14 @@ pub struct Args {
 /// The arguments of a subcommand that also accepts ROMs without `--rom`.
 #[derive(Debug, clap::Args)]
 pub struct ArgsWithGames {
+    /// All arguments except the ROMs without `--rom`.
     #[command(flatten)]
-    args: Args,
+    pub args: Args,
     // `RawSettings`, inside `args`, also reads these values, because their position among the values of --rom and
     // --attach matters. `args` must come first, because reading a field removes the field's values from the matches.
     /// Run this ROM in an embedded core, as --rom does
     #[arg(id = GAMES, value_name = "[NAME=]ROM")]
     games: Vec<PathBuf>,
-}
-
-impl From<ArgsWithGames> for Args {
-    fn from(with_games: ArgsWithGames) -> Args {
-        with_games.args
-    }
 }
 
 impl Args {
@@ -153,9 +148,6 @@ fn check_data(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// The emulators for the server, with their symbols.
-///
-/// # Errors
-/// If a symbol file cannot be used.
 pub fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulators> {
     let names: Vec<&str> = started.iter().map(|started| started.name.as_str()).collect();
     check_names("--symbols", &settings.symbols, &names)?;

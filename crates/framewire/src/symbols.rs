@@ -10,9 +10,6 @@ use framewire_symbols::SymbolFiles;
 const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");
 
 /// The symbols from these files, and from the demo game's map if `demo` is true.
-///
-/// # Errors
-/// If a file cannot be used.
 pub fn load(files: &[impl AsRef<Path>], demo: bool) -> anyhow::Result<Arc<SymbolFiles>> {
     let mut symbols = SymbolFiles::default();
     for file in files {

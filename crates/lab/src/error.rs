@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use x11rb::errors::{ConnectionError, ReplyError};
+
 /// [`std::result::Result`] with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -62,9 +64,16 @@ impl Error {
         let what = what.into();
         |source| Self::Io { what, source }
     }
+}
 
-    /// Turns any of x11rb's error types into an [`Error`], for `map_err`.
-    pub(crate) fn x11(error: impl std::fmt::Display) -> Self {
+impl From<ConnectionError> for Error {
+    fn from(error: ConnectionError) -> Self {
+        Self::X11(error.to_string())
+    }
+}
+
+impl From<ReplyError> for Error {
+    fn from(error: ReplyError) -> Self {
         Self::X11(error.to_string())
     }
 }

@@ -26,27 +26,18 @@ impl Framewire {
     /// Starts `framewire serve` on a free port with these further arguments, and waits until it is ready.
     ///
     /// # Errors
-    ///
     /// [`Error::Ended`] with the program's output if it ends, or [`Error::Timeout`] if it does not become ready.
     pub fn serve(args: &[&str]) -> Result<Self> {
         Self::serve_at("127.0.0.1:0", args)
     }
 
     /// Like [`Framewire::serve`], at the given address.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Framewire::serve`].
     pub fn serve_at(address: &str, args: &[&str]) -> Result<Self> {
         Self::serve_wrapped(&[], address, args)
     }
 
     /// Like [`Framewire::serve`], but started by `wrapper`: a program and its arguments, such as `nice`. The wrapper
     /// must `exec` the command that follows its arguments, so that the process id stays the same.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Framewire::serve`].
     pub fn serve_by(wrapper: &[&str], args: &[&str]) -> Result<Self> {
         Self::serve_wrapped(wrapper, "127.0.0.1:0", args)
     }
@@ -69,7 +60,6 @@ impl Framewire {
     /// error.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`] if it cannot be built or started; [`Error::Timeout`] if it still runs after `limit`. Then it is
     /// killed.
     pub fn run(args: &[&str], limit: Duration) -> Result<(ExitStatus, String, String)> {
@@ -80,19 +70,11 @@ impl Framewire {
     }
 
     /// Starts `framewire` with these arguments in the folder `logs`. Its output goes to files in the same folder.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if it cannot be built or started.
     pub fn start(logs: &Path, args: &[&str]) -> Result<Process> {
         start(logs, &[], args)
     }
 
     /// A command that runs `framewire` with these arguments, for tests that handle its streams and its exit themselves.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if it cannot be built.
     pub fn command(args: &[&str]) -> Result<Command> {
         let mut command = Command::new(binary()?);
         command.args(args);
@@ -125,10 +107,6 @@ impl Framewire {
     }
 
     /// Sends it a signal.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the system refuses.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         self.process.signal(signal)
     }
@@ -136,7 +114,6 @@ impl Framewire {
     /// Waits until it has ended.
     ///
     /// # Errors
-    ///
     /// [`Error::Timeout`] if it still runs after `limit`.
     pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
         self.process.wait_exit(limit)

@@ -59,26 +59,17 @@ impl Http {
     /// Sends a `GET` request for a path, which can have a query.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`] if no complete response arrives.
     pub fn get(&self, path: &str) -> Result<Reply> {
         self.send("GET", path, "", Vec::new())
     }
 
     /// Sends a `POST` request without a body.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Http::get`].
     pub fn post(&self, path: &str) -> Result<Reply> {
         self.send("POST", path, "", Vec::new())
     }
 
     /// Sends any request. If `content_type` is empty, the request has no such header.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Http::get`].
     pub fn send(&self, method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Result<Reply> {
         let header = [("content-type", content_type)];
         let headers = if content_type.is_empty() { &[][..] } else { &header[..] };
@@ -86,10 +77,6 @@ impl Http {
     }
 
     /// Sends any request with these headers.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Http::get`].
     pub fn exchange(
         &self,
         method: &str,

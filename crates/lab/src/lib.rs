@@ -1,7 +1,7 @@
 //! A library for tests and measurements: it starts emulators and programs, and has clients for them.
 //!
 //! - [`StockMgba`]: Debian's unchanged `mgba-qt` in a window under Xvfb, controlled with keys and the mouse, as a user
-//!   would do it; [`Desktop`]: its display, with [`Key`]s, [`Window`]s and [`Picture`]s;
+//!   would do it; [`Key`]s and [`Picture`]s of its display;
 //! - [`Framewire`]: the program, built from this checkout; [`paths`]: paths of files in the checkout;
 //! - [`Process`]: a child process whose output is kept, and which ends with this process; [`ports`]: free ports for it;
 //! - [`TextClient`] and [`Http`]: blocking clients of a script and of a server; [`Proxy`]: a proxy that simulates
@@ -25,7 +25,8 @@ mod proxy;
 mod text;
 mod wait;
 
-pub use desktop::{Desktop, Key, Picture, Window};
+use desktop::{Desktop, Window};
+pub use desktop::{Key, Picture};
 pub use error::{Error, Result};
 pub use framewire::Framewire;
 pub use http::{Http, Reply};

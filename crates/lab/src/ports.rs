@@ -16,7 +16,6 @@ const COUNT: u32 = 12_000;
 /// Returns a port on which nothing listens at 127.0.0.1. Within one process, it never returns the same port twice.
 ///
 /// # Panics
-///
 /// If every port of the range is in use.
 #[must_use]
 pub fn free() -> u16 {
@@ -34,10 +33,6 @@ pub fn free() -> u16 {
 }
 
 /// Whether something listens on this port at 127.0.0.1 or at 0.0.0.0. Makes no connection.
-///
-/// # Errors
-///
-/// [`Error::Io`] if `/proc/net/tcp` cannot be read.
 pub fn is_listened_on(port: u16) -> Result<bool> {
     let sockets = tcp().map_err(|error| Error::io("read /proc/net/tcp")(io::Error::other(error)))?;
     let addresses = [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED].map(|ip| SocketAddr::from((ip, port)));

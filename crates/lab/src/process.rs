@@ -29,7 +29,6 @@ impl Process {
     /// in `logs`.
     ///
     /// # Errors
-    ///
     /// [`Error::Missing`] without the program or without `setpriv`, [`Error::Io`] if it cannot be started.
     pub fn spawn(program: &'static str, logs: &Path, configure: impl FnOnce(&mut Command)) -> Result<Self> {
         let path = Self::find(program).ok_or(Error::Missing(program))?;
@@ -37,10 +36,6 @@ impl Process {
     }
 
     /// Like [`Process::spawn`], for the program at `path`, without a search.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Process::spawn`].
     pub fn spawn_path(
         name: &str,
         path: &Path,
@@ -87,10 +82,6 @@ impl Process {
     }
 
     /// Sends a signal. Does nothing if the process has ended.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the system refuses.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if self.try_exit()?.is_some() {
             return Ok(());
@@ -100,11 +91,7 @@ impl Process {
     }
 
     /// How it ended, or `None` while it runs.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the operating system does not return its status.
-    pub fn try_exit(&mut self) -> Result<Option<ExitStatus>> {
+    fn try_exit(&mut self) -> Result<Option<ExitStatus>> {
         if self.status.is_none() {
             let what = format!("get the exit status of {}", self.name);
             self.status = self.child.try_wait().map_err(Error::io(what))?;
@@ -115,7 +102,6 @@ impl Process {
     /// Checks that it still runs.
     ///
     /// # Errors
-    ///
     /// [`Error::Ended`] with the end of its output if it has ended.
     pub fn expect_running(&mut self) -> Result<()> {
         match self.try_exit()? {
@@ -127,7 +113,6 @@ impl Process {
     /// Waits until it has ended.
     ///
     /// # Errors
-    ///
     /// [`Error::Timeout`] if it still runs after `limit`.
     pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
         let what = format!("{} ended", self.name);
@@ -137,7 +122,6 @@ impl Process {
     /// Waits for a condition that only the child can bring about.
     ///
     /// # Errors
-    ///
     /// [`Error::Ended`] with the end of its output if it ends before the condition holds; also the errors of
     /// [`until_some`].
     pub fn wait_for<T>(

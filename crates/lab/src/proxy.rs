@@ -51,10 +51,6 @@ struct Pair {
 
 impl Proxy {
     /// Forwards connections from a free port of this machine to `target`, which does not have to listen yet.
-    ///
-    /// # Errors
-    ///
-    /// If the system has no free port.
     pub fn start(target: SocketAddr) -> io::Result<Proxy> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
@@ -130,19 +126,11 @@ impl Proxy {
 
     /// Drops all incoming packets before the system's TCP handles them, as if a cable were unplugged. So nothing is
     /// acknowledged, and no connection is refused or closed.
-    ///
-    /// # Errors
-    ///
-    /// If the system refuses the filter.
     pub fn unplug(&self) -> io::Result<()> {
         self.set_unplugged(true, |socket| socket.attach_filter(&DROP_ALL))
     }
 
     /// Lets packets pass again. TCP retransmits lost packets, so no connection loses data.
-    ///
-    /// # Errors
-    ///
-    /// If the system does not remove the filter.
     pub fn plug_in(&self) -> io::Result<()> {
         self.set_unplugged(false, |socket| socket.detach_filter())
     }

@@ -65,9 +65,12 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Setup {
     emulator: Emulator,
-    script: Script,
-    address: SocketAddr,
-    frames: PathBuf,
+    /// The script that the emulator runs.
+    pub script: Script,
+    /// The address on which the script listens.
+    pub address: SocketAddr,
+    /// The file that holds the emulator's frame number.
+    pub frames: PathBuf,
     _files: TempDir,
 }
 
@@ -79,9 +82,6 @@ enum Emulator {
 
 impl Setup {
     /// Starts the emulator and loads the script. Nothing connects to the script yet.
-    ///
-    /// # Errors
-    /// If it does not start.
     pub fn start(place: Place, script: Script) -> anyhow::Result<Setup> {
         let files = TempDir::with_prefix("framewire-lab-").context("no folder for temporary files")?;
         let port = ports::free();
@@ -112,9 +112,6 @@ impl Setup {
 
     /// Starts the emulator, if necessary in several attempts. Waits for the script's first answer, and then some more
     /// seconds.
-    ///
-    /// # Errors
-    /// If it does not start, or does not answer.
     pub fn settled(place: Place, script: Script) -> anyhow::Result<Setup> {
         let mut tries = 1;
         loop {
@@ -148,21 +145,8 @@ impl Setup {
     }
 
     /// Connects to the script within `limit`, which is also the longest wait for a reply.
-    ///
-    /// # Errors
-    /// If the script does not accept the connection in time.
     pub fn client(&self, limit: Duration) -> framewire_lab::Result<TextClient> {
         TextClient::connect(self.address, limit)
-    }
-
-    /// The script that the emulator runs.
-    pub fn script(&self) -> Script {
-        self.script
-    }
-
-    /// The address on which the script listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// The id of the emulator's process.
@@ -183,18 +167,10 @@ impl Setup {
             Emulator::Headless(_) => bail!("this emulator has no window"),
         }
     }
-
-    /// The file that holds the emulator's frame number.
-    pub fn frames(&self) -> &Path {
-        &self.frames
-    }
 }
 
 /// Starts `framewire serve --attach` for the script at this address. The server connects to the script without waiting
 /// for a request.
-///
-/// # Errors
-/// If it does not start.
 pub fn bridge(script: SocketAddr) -> anyhow::Result<Framewire> {
     Ok(Framewire::serve(&["--quiet", "--attach", &script.to_string()])?)
 }

@@ -19,7 +19,7 @@ pub fn run(setup: &Setup, clients: usize) -> Vec<Result<Duration, &'static str>>
     let ask = || {
         barrier.wait();
         let start = Instant::now();
-        let answer = setup.client(PATIENCE).and_then(|mut client| client.echo(setup.script().echo_prefix()));
+        let answer = setup.client(PATIENCE).and_then(|mut client| client.echo(setup.script.echo_prefix()));
         answer.map(|_| start.elapsed()).map_err(|error| failure_kind(&error))
     };
     thread::scope(|scope| {

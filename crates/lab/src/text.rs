@@ -23,10 +23,6 @@ pub struct TextClient {
 
 impl TextClient {
     /// Connects within `limit`, which is then also the timeout for replies.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if nothing accepts the connection in time.
     pub fn connect(address: SocketAddr, limit: Duration) -> Result<Self> {
         let stream = TcpStream::connect_timeout(&address, limit)
             .map_err(Error::io(format!("connect to the script at {address}")))?;
@@ -37,11 +33,7 @@ impl TextClient {
         Ok(client)
     }
 
-    /// Changes the timeout for replies.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] for a limit of zero.
+    /// Changes the timeout for replies. It must not be zero.
     pub fn set_limit(&mut self, limit: Duration) -> Result<()> {
         self.stream.set_read_timeout(Some(limit)).map_err(Error::io("set the time limit"))
     }
@@ -49,7 +41,6 @@ impl TextClient {
     /// Sends a message and waits for its reply. Neither the argument nor the returned text includes the end mark.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`] if the connection breaks or no reply comes in time.
     pub fn ask(&mut self, message: &str) -> Result<String> {
         self.send(&[message.as_bytes(), END].concat())?;
@@ -59,7 +50,6 @@ impl TextClient {
     /// Sends `prefix` and a new UUID, waits until the UUID comes back, and returns the time that this took.
     ///
     /// # Errors
-    ///
     /// Those of [`TextClient::ask`], and [`io::ErrorKind::InvalidData`] for another reply.
     pub fn echo(&mut self, prefix: &str) -> Result<Duration> {
         let mut uuid = Vec::new();
@@ -79,10 +69,6 @@ impl TextClient {
     }
 
     /// Sends these bytes unchanged. They can be a part of a message, several messages, or invalid.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the connection breaks.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.stream.write_all(bytes).map_err(Error::io("send to the script"))
     }
@@ -96,7 +82,6 @@ impl TextClient {
     /// Waits for the next reply.
     ///
     /// # Errors
-    ///
     /// Those of [`TextClient::ask`]; a connection that the script closes is [`io::ErrorKind::UnexpectedEof`].
     pub fn reply(&mut self) -> Result<String> {
         let mut looked_at: usize = 0;

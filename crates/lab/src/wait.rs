@@ -11,7 +11,6 @@ const STEP: Duration = Duration::from_millis(10);
 /// Checks `condition` repeatedly until it holds.
 ///
 /// # Errors
-///
 /// [`Error::Timeout`] with `what` if the condition does not hold within `limit`. Errors of the condition itself are
 /// returned at once.
 pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
@@ -21,7 +20,6 @@ pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> Result<
 /// Calls `attempt` repeatedly until it returns a value, and returns that value.
 ///
 /// # Errors
-///
 /// Those of [`until`].
 pub fn until_some<T>(
     what: &str,

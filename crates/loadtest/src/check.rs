@@ -56,9 +56,6 @@ pub fn text_or_file(text: &str, folder: &Path) -> Result<Vec<u8>, (String, std::
 
 impl Check {
     /// Parses a check, as users type it. Relative paths of files start at `folder`.
-    ///
-    /// # Errors
-    /// If the text does not have a known form, or a file cannot be read.
     pub fn parse(text: &str, folder: &Path) -> Result<Check, CheckError> {
         let unknown = || CheckError::Unknown(text.to_owned());
         let bytes =

@@ -26,7 +26,7 @@ impl Default for Search {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// The goal.
     pub goal: String,
@@ -71,14 +71,14 @@ pub fn find<E>(
     goal: String,
     trial: &mut dyn FnMut(f64, Phase) -> Result<Trial, E>,
 ) -> Result<Limit, E> {
-    let mut finder = Finder { trial, stopped: false, missed_at: None, missed: Vec::new(), limited: false };
+    let mut finder = Finder { trial, limit: Limit { goal, ..Limit::default() } };
     let mut passed = None;
     // Rounding must not lead below the lowest rate, or the search would end without a run.
     let mut rate = round(search.start).max(search.lowest);
-    while !finder.stopped && rate >= search.lowest && rate <= search.highest {
+    while !finder.limit.cut_short && rate >= search.lowest && rate <= search.highest {
         if finder.passes(rate, Phase::Search)? {
             passed = Some(rate);
-            if finder.missed_at.is_some() {
+            if finder.limit.missed_at.is_some() {
                 break;
             }
             rate = round(rate * 2.0);
@@ -88,9 +88,9 @@ pub fn find<E>(
             rate = round(rate / 2.0);
         }
     }
-    while let (Some(low), Some(high)) = (passed, finder.missed_at) {
+    while let (Some(low), Some(high)) = (passed, finder.limit.missed_at) {
         let middle = round((low * high).sqrt());
-        if finder.stopped || high <= low * search.precision || middle <= low || middle >= high {
+        if finder.limit.cut_short || high <= low * search.precision || middle <= low || middle >= high {
             break;
         }
         if finder.passes(middle, Phase::Search)? {
@@ -99,10 +99,13 @@ pub fn find<E>(
     }
     let mut confirmations = 0;
     let mut steps = 0;
-    while let Some(rate) = passed.filter(|_| !finder.stopped && confirmations < search.confirmations) {
+    while let Some(rate) = passed
+        && !finder.limit.cut_short
+        && confirmations < search.confirmations
+    {
         if finder.passes(rate, Phase::Confirm)? {
             confirmations += 1;
-        } else if !finder.stopped {
+        } else if !finder.limit.cut_short {
             confirmations = 0;
             steps += 1;
             let lower = round(rate / search.precision);
@@ -110,23 +113,13 @@ pub fn find<E>(
             passed = if continues { Some(lower) } else { None };
         }
     }
-    Ok(Limit {
-        goal,
-        rate: passed,
-        missed_at: finder.missed_at,
-        missed: finder.missed,
-        tester_limited: finder.limited,
-        confirmations,
-        cut_short: finder.stopped,
-    })
+    Ok(Limit { rate: passed, confirmations, ..finder.limit })
 }
 
 struct Finder<'a, E> {
     trial: &'a mut dyn FnMut(f64, Phase) -> Result<Trial, E>,
-    stopped: bool,
-    missed_at: Option<f64>,
-    missed: Vec<String>,
-    limited: bool,
+    /// What was found so far, without the rate and its confirmations.
+    limit: Limit,
 }
 
 impl<E> Finder<'_, E> {
@@ -135,17 +128,17 @@ impl<E> Finder<'_, E> {
         let chances = if phase == Phase::Confirm { 1 } else { 2 };
         for chance in 1..=chances {
             let trial = (self.trial)(rate, phase)?;
-            self.stopped |= trial.stopped;
-            if self.stopped {
+            self.limit.cut_short |= trial.stopped;
+            if self.limit.cut_short {
                 return Ok(false);
             }
             if trial.missed.is_empty() {
                 return Ok(true);
             }
             if chance == chances {
-                self.missed_at = Some(rate);
-                self.missed = trial.missed;
-                self.limited = trial.tester_limited;
+                self.limit.missed_at = Some(rate);
+                self.limit.missed = trial.missed;
+                self.limit.tester_limited = trial.tester_limited;
             }
         }
         Ok(false)

@@ -23,6 +23,15 @@ pub trait Session: 'static {
     fn client(&self) -> Self::Client;
 }
 
+/// A client that can be cloned is its own session: each further client is a clone.
+impl<C: Client + Clone> Session for C {
+    type Client = C;
+
+    fn client(&self) -> C {
+        self.clone()
+    }
+}
+
 /// Sends one request at a time.
 pub trait Client: 'static {
     /// Sends the payload, puts the reply into `call.reply`, which is empty at first, and checks it.

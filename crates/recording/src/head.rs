@@ -102,7 +102,6 @@ impl Head {
     /// Reads the head at the beginning of a file. Returns the head and its length in bytes.
     ///
     /// # Errors
-    ///
     /// If the file does not begin with a head, or a line of the head is missing or cannot be read.
     pub fn read(file: &[u8]) -> Result<(Head, usize), FormatError> {
         if !file.starts_with(MAGIC.as_bytes()) {

@@ -20,9 +20,7 @@ const PREFIX: &str = ".recording-";
 /// Creates the file of a recording that will be called `name`. The file is removed when the handle is dropped, unless
 /// its cleanup is disabled.
 pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, FolderError> {
-    let failed = |action| move |source| FolderError::Io { action, path: folder.path().to_owned(), source };
-    fs::create_dir_all(folder.path()).map_err(failed("make"))?;
-    framewire_files::begin(folder.path(), &format!("{PREFIX}{name}-")).map_err(failed("write in"))
+    folder.begin_with(&format!("{PREFIX}{name}-"))
 }
 
 /// The files of all recordings that are not complete, with the final names of the recordings. Such a recording may

@@ -34,7 +34,6 @@ impl Recording {
     /// Reads a file up to its end or up to the first damage.
     ///
     /// # Errors
-    ///
     /// If the file is damaged before its first frame, or is not a recording.
     pub fn read(file: &[u8]) -> Result<Recording, FormatError> {
         if file.len() as u64 > MAX_FILE {
@@ -128,7 +127,6 @@ impl Recording {
     /// damaged parts.
     ///
     /// # Errors
-    ///
     /// Those of [`Writer`].
     pub fn write_with<W: io::Write>(&self, out: W, every: u32, pictures: &[u32]) -> io::Result<W> {
         let head = Head { picture_interval: every, ..self.head.clone() };
@@ -180,7 +178,6 @@ impl EndPlace {
     /// The last places of a file, in the order of their offsets.
     ///
     /// # Errors
-    ///
     /// If no part of the file can be played.
     pub fn last(file: &[u8]) -> Result<VecDeque<EndPlace>, FormatError> {
         let (_, length) = Head::read(file)?;

@@ -72,7 +72,6 @@ impl Recordings {
     /// The recordings, sorted by name. Files that are not recordings are left out.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Io`].
     pub fn list(&self) -> Result<Vec<Listed>, FolderError> {
         let entries = self.folder.list()?.into_iter();
@@ -136,7 +135,6 @@ impl Recordings {
     /// Starts to record the emulator called `emulator_name`.
     ///
     /// # Errors
-    ///
     /// [`RecordError::Recording`] if the emulator is already being recorded; also those of [`Recorder::start`].
     pub async fn start(
         &self,
@@ -165,7 +163,6 @@ impl Recordings {
     /// Ends the recording of an emulator, and waits until the file is complete.
     ///
     /// # Errors
-    ///
     /// [`RecordError::NotRecording`], [`RecordError::Unfinished`].
     pub async fn stop(&self, emulator_name: &str) -> Result<Summary, RecordError> {
         let recorder = self.active.lock().await.remove(emulator_name);

@@ -7,7 +7,8 @@ use framewire_protocol::wire::Wire;
 
 use crate::{Entry, Head};
 
-/// Writes a recording. Consecutive frames with the same keys become one entry.
+/// Writes a recording. Consecutive frames with the same keys become one entry. The errors of all methods are those of
+/// the inner writer.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -21,10 +22,6 @@ pub struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Writes the head and the state before the first frame.
-    ///
-    /// # Errors
-    ///
-    /// Those of the inner writer.
     pub fn begin(mut out: W, head: &Head, state: Vec<u8>) -> io::Result<Writer<W>> {
         let head = head.to_string();
         out.write_all(head.as_bytes())?;
@@ -36,10 +33,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds frames in which these keys are held.
-    ///
-    /// # Errors
-    ///
-    /// Those of the inner writer.
     pub fn keys(&mut self, keys: u16, frames: u64) -> io::Result<()> {
         let mut left = frames;
         while left > 0 {
@@ -56,30 +49,18 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the hash of the picture after the frames so far.
-    ///
-    /// # Errors
-    ///
-    /// Those of the inner writer.
     pub fn picture(&mut self, hash: u32) -> io::Result<()> {
         self.write_pending()?;
         self.put(&Entry::Picture(hash))
     }
 
     /// Writes the hash of the work RAM after the frames so far.
-    ///
-    /// # Errors
-    ///
-    /// Those of the inner writer.
     pub fn memory(&mut self, hash: u32) -> io::Result<()> {
         self.write_pending()?;
         self.put(&Entry::Memory(hash))
     }
 
     /// Writes everything that was added so far. If frames with the same keys follow, they become a new entry.
-    ///
-    /// # Errors
-    ///
-    /// Those of the inner writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.write_pending()?;
         self.out.flush()
@@ -96,10 +77,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Ends the recording with this reason.
-    ///
-    /// # Errors
-    ///
-    /// Those of the inner writer.
     pub fn end(mut self, reason: &str) -> io::Result<W> {
         self.write_pending()?;
         self.put(&Entry::End { frames: self.frames, reason: reason.to_owned() })?;

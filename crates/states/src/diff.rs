@@ -43,10 +43,7 @@ fn in_region<'a>(
 ) -> impl Iterator<Item = Difference<'a>> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let bank_end = |offset| {
-            let end = console.bank_end(old.domain, offset as u32)?;
-            Some(end as usize)
-        };
+        let bank_end = |offset| console.bank_end(old.domain, offset as u32).map(|end| end as usize);
         let range = next_range(old.bytes, new.bytes, at, join, bank_end)?;
         at = range.end;
         let offset = range.start as u32;

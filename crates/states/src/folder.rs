@@ -57,7 +57,6 @@ impl Folder {
     /// The files, sorted by name.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Io`].
     pub fn list(&self) -> Result<Vec<Entry>, FolderError> {
         let mut entries = Vec::new();
@@ -77,7 +76,6 @@ impl Folder {
     /// The bytes of a file.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Missing`], [`FolderError::TooLarge`], [`FolderError::Io`].
     pub fn read(&self, name: &Name) -> Result<Vec<u8>, FolderError> {
         let (path, file) = self.open(name)?;
@@ -94,7 +92,6 @@ impl Folder {
     /// The size of a file in bytes.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Missing`], [`FolderError::Io`].
     pub fn size(&self, name: &Name) -> Result<u64, FolderError> {
         let (path, file) = self.open(name)?;
@@ -104,7 +101,6 @@ impl Folder {
     /// The first bytes of a file, at most `length`.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Missing`], [`FolderError::Io`].
     pub fn head(&self, name: &Name, length: usize) -> Result<Vec<u8>, FolderError> {
         let (path, file) = self.open(name)?;
@@ -116,7 +112,6 @@ impl Folder {
     /// Writes a file. Replaces an existing file of this name only if `replace` is true.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::TooLarge`], [`FolderError::Io`].
     pub fn write(&self, name: &Name, bytes: &[u8], replace: bool) -> Result<(), FolderError> {
         self.check_size(bytes)?;
@@ -129,17 +124,23 @@ impl Folder {
     /// is dropped before that, it is removed.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Io`].
     pub fn begin(&self) -> Result<NamedTempFile, FolderError> {
+        self.begin_with(UNFINISHED)
+    }
+
+    /// Like [`begin`](Self::begin), but the temporary name begins with `prefix`.
+    ///
+    /// # Errors
+    /// [`FolderError::Io`].
+    pub fn begin_with(&self, prefix: &str) -> Result<NamedTempFile, FolderError> {
         fs::create_dir_all(&self.path).map_err(io_error("make", &self.path))?;
-        framewire_files::begin(&self.path, UNFINISHED).map_err(io_error("write in", &self.path))
+        framewire_files::begin(&self.path, prefix).map_err(io_error("write in", &self.path))
     }
 
     /// Gives a complete temporary file its name.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::Io`]. Then the file is removed.
     pub fn finish(&self, file: NamedTempFile, name: &Name, replace: bool) -> Result<(), FolderError> {
         // Syncing is slow, so it happens before the lock is taken.
@@ -152,7 +153,6 @@ impl Folder {
     /// `other(2)` and so on. Returns the name that the file got.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Full`], [`FolderError::Io`].
     pub fn finish_as(
         &self,
@@ -179,7 +179,6 @@ impl Folder {
     /// Checks that files can be written to the folder. Does not create a lasting file or folder.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Io`].
     pub fn check_writable(&self) -> Result<(), FolderError> {
         match fs::metadata(&self.path) {
@@ -197,7 +196,6 @@ impl Folder {
     /// Removes the temporary files of processes that have ended. Returns how many it removed.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Io`].
     pub fn remove_abandoned(&self) -> Result<usize, FolderError> {
         framewire_files::remove_abandoned(&self.path).map_err(io_error("list", &self.path))
@@ -206,7 +204,6 @@ impl Folder {
     /// Checks whether [`write`](Self::write) could write a file of this name now.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::Io`].
     pub fn check_free(&self, name: &Name, replace: bool) -> Result<(), FolderError> {
         self.free(name, replace).map(drop)
@@ -215,7 +212,6 @@ impl Folder {
     /// Removes a file.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Missing`], [`FolderError::Io`].
     pub fn remove(&self, name: &Name) -> Result<(), FolderError> {
         let _change = self.change.lock();
@@ -226,7 +222,6 @@ impl Folder {
     /// Gives a file another name.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Missing`], [`FolderError::Taken`], [`FolderError::Io`].
     pub fn rename(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         let _change = self.change.lock();
@@ -241,7 +236,6 @@ impl Folder {
     /// file. If only this step fails, the new content has been stored, but there is still a file with the old name.
     ///
     /// # Errors
-    ///
     /// Those of `make` and [`read`](Self::read), and [`FolderError::Taken`].
     pub fn rewrite(
         &self,

@@ -38,7 +38,6 @@ impl Snapshot {
     /// Makes a snapshot from a state that was saved with its picture.
     ///
     /// # Errors
-    ///
     /// [`StateError::Format`] if `state` is not a state with a picture.
     pub fn new(state: &[u8], about: About) -> Result<Snapshot, StateError> {
         if !state.starts_with(png::SIGNATURE) {
@@ -63,7 +62,6 @@ impl Snapshot {
     /// Reads a snapshot's file.
     ///
     /// # Errors
-    ///
     /// [`StateError::Format`].
     pub fn read(file: Vec<u8>) -> Result<Snapshot, StateError> {
         let about = Snapshot::about_in(&file)?;
@@ -74,7 +72,6 @@ impl Snapshot {
     /// Reads the [`About`] from the beginning of a snapshot's file.
     ///
     /// # Errors
-    ///
     /// [`StateError::Format`].
     pub fn about_in(head: &[u8]) -> Result<About, StateError> {
         let text = png::chunks(head)?.map_while(Result::ok).find_map(|chunk| png::text_of(&chunk, KEYWORD));
@@ -103,7 +100,6 @@ impl Snapshot {
     /// The same snapshot with another note.
     ///
     /// # Errors
-    ///
     /// [`StateError::Format`]. This does not happen, because the file was already checked when the snapshot was made.
     pub fn with_note(&self, note: String) -> Result<Snapshot, StateError> {
         Snapshot::new(&self.file, About { note, ..self.about.clone() })
@@ -112,7 +108,6 @@ impl Snapshot {
     /// The picture alone, as a PNG file.
     ///
     /// # Errors
-    ///
     /// As for [`with_note`](Self::with_note).
     pub fn picture(&self) -> Result<Vec<u8>, StateError> {
         let mut picture = png::SIGNATURE.to_vec();
@@ -128,7 +123,6 @@ impl Snapshot {
     /// The parts of the state.
     ///
     /// # Errors
-    ///
     /// As for [`with_note`](Self::with_note).
     pub fn state(&self) -> Result<State<'_>, StateError> {
         State::read(&self.file)

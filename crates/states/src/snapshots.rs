@@ -36,7 +36,6 @@ impl Snapshots {
     /// The snapshots, sorted by name. Files that are not snapshots or cannot be read are left out.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Io`].
     pub fn list(&self) -> Result<Vec<Listed>, FolderError> {
         let entries = self.0.list()?.into_iter();
@@ -50,7 +49,6 @@ impl Snapshots {
     /// One snapshot, as in the [list](Self::list).
     ///
     /// # Errors
-    ///
     /// [`FolderError::Missing`], [`FolderError::Damaged`], [`FolderError::Io`].
     pub fn listed(&self, name: &Name) -> Result<Listed, FolderError> {
         let about = Snapshot::about_in(&self.0.head(name, HEAD)?).map_err(self.damaged(name))?;
@@ -62,7 +60,6 @@ impl Snapshots {
     /// Reads a snapshot.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Missing`], [`FolderError::Damaged`], [`FolderError::TooLarge`], [`FolderError::Io`].
     pub fn read(&self, name: &Name) -> Result<Snapshot, FolderError> {
         Snapshot::read(self.0.read(name)?).map_err(self.damaged(name))
@@ -71,7 +68,6 @@ impl Snapshots {
     /// Writes a snapshot. Replaces an existing snapshot of this name only if `replace` is true.
     ///
     /// # Errors
-    ///
     /// Those of [`Folder::write`].
     pub fn write(&self, name: &Name, snapshot: &Snapshot, replace: bool) -> Result<(), FolderError> {
         self.0.write(name, snapshot.file(), replace)
@@ -81,7 +77,6 @@ impl Snapshots {
     /// exception that [`Folder::rewrite`] describes.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Damaged`], and those of [`Folder::rename`] and [`Folder::rewrite`].
     pub fn change(&self, name: &Name, new: Option<&Name>, note: Option<String>) -> Result<(), FolderError> {
         let new = new.unwrap_or(name);
@@ -97,7 +92,6 @@ impl Snapshots {
     /// Checks that snapshots can be written, and removes the temporary files of processes that have ended.
     ///
     /// # Errors
-    ///
     /// [`FolderError::Io`].
     pub fn prepare(&self) -> Result<(), FolderError> {
         self.0.check_writable()?;

@@ -130,7 +130,6 @@ impl<'a> State<'a> {
     /// Reads a state in either form that mGBA writes: bare bytes, or a PNG that contains the state.
     ///
     /// # Errors
-    ///
     /// [`StateError::Format`].
     pub fn read(bytes: &'a [u8]) -> Result<State<'a>, StateError> {
         if bytes.len() > MAX_STATE {
@@ -179,12 +178,12 @@ impl<'a> State<'a> {
 
     /// The CRC-32 of the ROM that the state was made with.
     pub fn checksum(&self) -> u32 {
-        word(&self.core, self.layout().checksum)
+        word(&self.core, self.console.layout().checksum)
     }
 
     /// The frame counter.
     pub fn frame(&self) -> u32 {
-        word(&self.core, self.layout().frame)
+        word(&self.core, self.console.layout().frame)
     }
 
     /// The console's clock, if the state contains a clock that advances with the frames.
@@ -239,7 +238,7 @@ impl<'a> State<'a> {
 
     /// The memory domains in the state. The domain `sram` is the battery save, if the state contains it.
     pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
-        let layout = self.layout();
+        let layout = self.console.layout();
         let save = self.save.as_deref().map(|bytes| Region { domain: "sram", bytes });
         let memory = layout.memory.iter();
         memory.map(|(domain, range)| Region { domain, bytes: &self.core[range.clone()] }).chain(save)
@@ -249,22 +248,17 @@ impl<'a> State<'a> {
     /// game.
     ///
     /// # Errors
-    ///
     /// [`StateError::OtherConsole`].
     pub fn as_of(&self, other: &State<'_>) -> Result<Vec<u8>, StateError> {
         if self.console != other.console {
             return Err(StateError::OtherConsole { theirs: self.console, ours: other.console });
         }
         let mut core = self.core.to_vec();
-        let checksum = self.layout().checksum;
+        let checksum = self.console.layout().checksum;
         for range in [GAME, checksum..checksum + 4] {
             core[range.clone()].copy_from_slice(&other.core[range]);
         }
         Ok(core)
-    }
-
-    fn layout(&self) -> &'static Layout {
-        self.console.layout()
     }
 }
 

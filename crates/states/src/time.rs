@@ -5,18 +5,15 @@ use std::time::{Duration, SystemTime};
 /// RFC 3339 in UTC, to the millisecond. A time before 1970 or after 9999 is shown as the first or last time of that
 /// range.
 pub fn millis(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(shown(time)).to_string()
+    /// The last second that `humantime` can format.
+    const LAST: Duration = Duration::from_secs(253_402_300_799);
+    let shown = time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + LAST);
+    humantime::format_rfc3339_millis(shown).to_string()
 }
 
 /// The time in a text from [`millis`], or in an older one without milliseconds; `None` if the text is not a time.
 pub fn parse(text: &str) -> Option<SystemTime> {
     humantime::parse_rfc3339(text).ok()
-}
-
-/// The nearest time from 1970 to 9999, the range that `humantime` can format.
-fn shown(time: SystemTime) -> SystemTime {
-    const LAST: Duration = Duration::from_secs(253_402_300_799);
-    time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + LAST)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Emulator, EmulatorError};
 use framewire_loadtest::probe::Probe;
-use framewire_loadtest::{Call, Check, Client, Failure, Session, Target};
+use framewire_loadtest::{Call, Check, Client, Failure, Target};
 use framewire_protocol::{Op, Value};
 
 use super::args::RunArgs;
@@ -50,14 +50,6 @@ impl Target for EmbeddedTarget {
     type Session = EmbeddedTarget;
 
     fn session(&self) -> EmbeddedTarget {
-        self.clone()
-    }
-}
-
-impl Session for EmbeddedTarget {
-    type Client = EmbeddedTarget;
-
-    fn client(&self) -> EmbeddedTarget {
         self.clone()
     }
 }

@@ -67,7 +67,7 @@ impl Bench {
         if !self.report.rows.is_empty() {
             self.wait();
         }
-        let mut live = Live::start(plan, place, self.output.quiet());
+        let mut live = Live::start(plan, place, self.output.quiet);
         let tag = match &plan.load {
             Load::Open { rate, .. } => format!("asked-{rate}"),
             Load::Stages { .. } => "stages".to_owned(),

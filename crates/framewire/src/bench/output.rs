@@ -21,7 +21,8 @@ pub struct Output {
     hdr: Option<(HdrLog, PathBuf)>,
     /// The start of the measurement, from which the times in the HDR log are counted.
     started: SystemTime,
-    quiet: bool,
+    /// Whether `--quiet` is set: only the result is shown.
+    pub quiet: bool,
 }
 
 impl Output {
@@ -51,11 +52,6 @@ impl Output {
         let hdr = args.hdr.as_ref().map(|path| (HdrLog::begin(started), path.clone()));
         let texts = texts.into_iter().filter_map(|(_, path, text)| Some((path.clone()?, text)));
         Ok(Output { texts: texts.collect(), hdr, started, quiet: args.quiet })
-    }
-
-    /// Whether `--quiet` is set: only the result is shown.
-    pub fn quiet(&self) -> bool {
-        self.quiet
     }
 
     /// The time since the start of the measurement. The measurement starts before its first run.

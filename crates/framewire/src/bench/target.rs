@@ -137,7 +137,7 @@ impl BenchTarget {
                     "several workers cannot share connections to a script; leave --workers at 1 (one is enough for \
                      any script)"
                 );
-                plan.timeout = target.longest(plan.timeout);
+                plan.timeout = target.options.retries.longest(plan.timeout);
             }
             #[cfg(feature = "embedded")]
             BenchTarget::Embedded(_) => {}

@@ -96,9 +96,6 @@ struct Draft<'a> {
 
 impl Client {
     /// Creates a client. It does not connect yet.
-    ///
-    /// # Errors
-    /// If the certificate cannot be read.
     pub fn new(address: Address) -> Result<Client, Failure> {
         let roots = match &address.certificate {
             Some(file) => RootCerts::new_with_certs(&certificates(file)?),

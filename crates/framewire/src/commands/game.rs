@@ -62,9 +62,6 @@ pub struct Game {
 
 impl GameArgs {
     /// Starts the ROM, if one is named.
-    ///
-    /// # Errors
-    /// If a file cannot be used, or the server cannot be started.
     pub fn start(&self) -> Result<Option<Game>, Failure> {
         let Some(rom) = &self.rom else { return Ok(None) };
         let bytes = framewire_libmgba::read_patched_rom(rom, &Patching::NextTo)
@@ -92,9 +89,6 @@ impl GameArgs {
     }
 
     /// Brings the game to the point where the command begins: loads the state, runs frames and plays keys.
-    ///
-    /// # Errors
-    /// If the state or the keys cannot be used.
     pub fn prepare(&self, client: &Client) -> Result<(), Failure> {
         if let Some(file) = &self.state {
             load(client, file)?;

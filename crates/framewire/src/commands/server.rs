@@ -63,9 +63,6 @@ impl Session {
 impl ServerArgs {
     /// Starts the game of `--rom` and its server, if a ROM is named. Otherwise creates a client of the server at
     /// `--url`, but does not connect yet.
-    ///
-    /// # Errors
-    /// If a file cannot be used, or the ROM cannot be started.
     pub fn open(&self) -> Result<Session, Failure> {
         #[cfg(feature = "embedded")]
         if let Some(game) = self.game.start()? {
@@ -81,9 +78,6 @@ impl ServerArgs {
     }
 
     /// A client of the server at `--url`.
-    ///
-    /// # Errors
-    /// If a file cannot be used.
     pub fn client(&self) -> Result<Client, Failure> {
         Client::new(Address {
             url: self.url.clone(),
@@ -118,9 +112,6 @@ pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
 }
 
 /// Parses the address of a server, in which `http://` may be left out. Returns it without a slash at its end.
-///
-/// # Errors
-/// If the text is not the address of a server.
 pub fn url(text: &str) -> Result<String, String> {
     let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let full = full.trim_end_matches('/');

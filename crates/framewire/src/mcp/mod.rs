@@ -170,9 +170,6 @@ fn host(calls: &LocalCalls) -> HttpHost {
 }
 
 /// `framewire skill`: prints instructions for coding agents that use the command line and the HTTP API.
-///
-/// # Errors
-/// If the text cannot be printed.
 pub fn print_skill() -> anyhow::Result<ExitCode> {
     output::line(format_args!("{}", framewire_mcp::SKILL.trim_end())).context("cannot print the text")?;
     Ok(ExitCode::SUCCESS)

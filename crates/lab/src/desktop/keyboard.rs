@@ -50,8 +50,7 @@ impl Keyboard {
     /// Asks the server for its keyboard.
     pub(super) fn read(connection: &RustConnection) -> Result<Self> {
         let (first, last) = (connection.setup().min_keycode, connection.setup().max_keycode);
-        let request = connection.get_keyboard_mapping(first, last - first + 1).map_err(Error::x11)?;
-        let mapping = request.reply().map_err(Error::x11)?;
+        let mapping = connection.get_keyboard_mapping(first, last - first + 1)?.reply()?;
         let mut strokes = HashMap::new();
         let width = usize::from(mapping.keysyms_per_keycode).max(1);
         for (code, symbols) in (first..=last).zip(mapping.keysyms.chunks(width)) {

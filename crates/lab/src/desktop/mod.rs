@@ -5,8 +5,9 @@
 //! each step.
 
 mod keyboard;
-mod picture;
 
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +22,6 @@ use x11rb::rust_connection::RustConnection;
 
 pub use keyboard::Key;
 use keyboard::{Keyboard, Stroke};
-pub use picture::Picture;
 
 use crate::{Error, Process, Result, until};
 
@@ -36,6 +36,8 @@ x11rb::atom_manager! {
 }
 
 /// A display with its own X server. Dropping it ends the X server, and with it every program on the display.
+///
+/// Requests fail with [`Error::X11`] if the server or the window is gone.
 #[derive(Debug)]
 pub struct Desktop {
     name: String,
@@ -63,13 +65,41 @@ pub struct Window {
     pub height: u16,
 }
 
-impl Desktop {
-    /// Starts an X server on a free display. Only this machine can reach it. Its logs go to the folder `logs`.
+/// A picture of a part of the display.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// In pixels.
+    pub width: u16,
+    /// In pixels.
+    pub height: u16,
+    /// Red, green and blue of each pixel, row by row from the top.
+    pub rgb: Vec<u8>,
+}
+
+impl Picture {
+    /// Writes the picture as a PNG file. Creates the folder if necessary.
     ///
     /// # Errors
-    ///
-    /// [`Error::Missing`] without Xvfb or `setpriv`; [`Error::Ended`] with the output of Xvfb if it ends;
-    /// [`Error::Timeout`] if it does not become ready.
+    /// [`Error::Io`] if the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let what = format!("write {}", path.display());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(Error::io(&what))?;
+        }
+        let file = BufWriter::new(File::create(path).map_err(Error::io(&what))?);
+        let mut encoder = png::Encoder::new(file, self.width.into(), self.height.into());
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let written = encoder.write_header().and_then(|mut writer| {
+            writer.write_image_data(&self.rgb)?;
+            writer.finish()
+        });
+        written.map_err(|error| Error::io(what)(io::Error::other(error)))
+    }
+}
+
+impl Desktop {
+    /// Starts an X server on a free display. Only this machine can reach it. Its logs go to the folder `logs`.
     pub fn start(logs: &Path) -> Result<Self> {
         let mut xvfb = Process::spawn("Xvfb", logs, |command| {
             command.args(["-displayfd", "1", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
@@ -78,9 +108,10 @@ impl Desktop {
         let name = xvfb.wait_for("Xvfb was ready", LIMIT, |xvfb| {
             Ok(xvfb.stdout().strip_suffix('\n').map(|number| format!(":{number}")))
         })?;
-        let (connection, screen) = x11rb::connect(Some(&name)).map_err(Error::x11)?;
+        let (connection, screen) =
+            x11rb::connect(Some(&name)).map_err(|error| Error::X11(error.to_string()))?;
         let root = connection.setup().roots[screen].root;
-        let atoms = Atoms::new(&connection).map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        let atoms = Atoms::new(&connection)?.reply()?;
         let keyboard = Keyboard::read(&connection)?;
         Ok(Self { name, connection, root, atoms, keyboard, xvfb })
     }
@@ -92,12 +123,8 @@ impl Desktop {
     }
 
     /// Every visible top-level window, from the bottom of the stack to the top.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the server is gone.
     pub fn windows(&self) -> Result<Vec<Window>> {
-        let tree = self.connection.query_tree(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        let tree = self.connection.query_tree(self.root)?.reply()?;
         // A window that closes during this call is skipped.
         Ok(tree.children.iter().filter_map(|&id| self.window(id)).collect())
     }
@@ -116,37 +143,22 @@ impl Desktop {
         Some(Window { id, title, x: place.x, y: place.y, width: place.width, height: place.height })
     }
 
-    /// Gives a window the keyboard focus, and waits until it has the focus.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone or hidden; [`Error::Timeout`] if it does not get the focus.
+    /// Gives a window the keyboard focus, and waits until it has the focus. Fails if the window is hidden.
     pub fn focus(&self, window: u32) -> Result<()> {
-        let request = self.connection.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME);
-        request.map_err(Error::x11)?.check().map_err(Error::x11)?;
+        self.connection.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME)?.check()?;
         until("the window had the keyboard", LIMIT, || {
-            let focus = self.connection.get_input_focus().map_err(Error::x11)?.reply().map_err(Error::x11)?;
-            Ok(focus.focus == window)
+            Ok(self.connection.get_input_focus()?.reply()?.focus == window)
         })
     }
 
     /// Moves a window to the given position on the display, and above all other windows.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone.
     pub fn place(&self, window: u32, x: i32, y: i32) -> Result<()> {
         let changes = ConfigureWindowAux::new().x(x).y(y).stack_mode(StackMode::ABOVE);
-        let request = self.connection.configure_window(window, &changes).map_err(Error::x11)?;
-        request.check().map_err(Error::x11)
+        Ok(self.connection.configure_window(window, &changes)?.check()?)
     }
 
     /// Presses the keys one after the other and releases them in reverse order. Ctrl+P is `[Key::CONTROL,
     /// Key::of('p')]`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] for a key that the display's keyboard lacks.
     pub fn press(&self, chord: &[Key]) -> Result<()> {
         let strokes = chord.iter().map(|&key| self.keyboard.stroke(key)).collect::<Result<Vec<_>>>()?;
         for stroke in &strokes {
@@ -159,28 +171,16 @@ impl Desktop {
     }
 
     /// Presses a key and keeps it down.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Desktop::press`].
     pub fn hold(&self, key: Key) -> Result<()> {
         self.fake(KEY_PRESS_EVENT, self.keyboard.stroke(key)?.code, 0, 0)
     }
 
     /// Releases a key.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Desktop::press`].
     pub fn release(&self, key: Key) -> Result<()> {
         self.fake(KEY_RELEASE_EVENT, self.keyboard.stroke(key)?.code, 0, 0)
     }
 
     /// Types ASCII text into the window that has the keyboard focus.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Desktop::press`].
     pub fn type_text(&self, text: &str) -> Result<()> {
         for character in text.chars() {
             let key = Key::of(character);
@@ -193,10 +193,6 @@ impl Desktop {
     }
 
     /// Clicks with the left mouse button at a position on the display.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the server is gone.
     pub fn click(&self, x: i16, y: i16) -> Result<()> {
         self.fake(MOTION_NOTIFY_EVENT, 0, x, y)?;
         self.fake(BUTTON_PRESS_EVENT, 1, 0, 0)?;
@@ -205,41 +201,26 @@ impl Desktop {
     }
 
     /// Asks a window to close, as the close button of a window's frame does.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone.
     pub fn close(&self, window: u32) -> Result<()> {
         let data = [self.atoms.WM_DELETE_WINDOW, x11rb::CURRENT_TIME, 0, 0, 0];
         let message = ClientMessageEvent::new(32, window, self.atoms.WM_PROTOCOLS, data);
-        let request = self.connection.send_event(false, window, EventMask::NO_EVENT, message);
-        request.map_err(Error::x11)?.check().map_err(Error::x11)
+        Ok(self.connection.send_event(false, window, EventMask::NO_EVENT, message)?.check()?)
     }
 
     /// A picture of the whole display.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the server is gone.
     pub fn picture(&self) -> Result<Picture> {
-        let size =
-            self.connection.get_geometry(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        let size = self.connection.get_geometry(self.root)?.reply()?;
         self.take(0, 0, size.width, size.height)
     }
 
-    /// A picture of the part of the display where `window` is.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the server is gone or the window reaches beyond the display.
+    /// A picture of the part of the display where `window` is. The window must not reach beyond the display.
     pub fn picture_of(&self, window: &Window) -> Result<Picture> {
         self.take(window.x, window.y, window.width, window.height)
     }
 
     fn take(&self, x: i16, y: i16, width: u16, height: u16) -> Result<Picture> {
         let format = ImageFormat::Z_PIXMAP;
-        let request = self.connection.get_image(format, self.root, x, y, width, height, u32::MAX);
-        let image = request.map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        let image = self.connection.get_image(format, self.root, x, y, width, height, u32::MAX)?.reply()?;
         // Our Xvfb stores the 24 bits of a pixel in four bytes. On a little-endian machine, blue comes first.
         let rgb = image.data.chunks_exact(4).flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
         Ok(Picture { width, height, rgb })
@@ -248,12 +229,12 @@ impl Desktop {
     /// Sends an event as if it came from the hardware.
     fn fake(&self, kind: u8, detail: u8, x: i16, y: i16) -> Result<()> {
         let request = self.connection.xtest_fake_input(kind, detail, x11rb::CURRENT_TIME, self.root, x, y, 0);
-        request.map_err(Error::x11)?.check().map_err(Error::x11)
+        Ok(request?.check()?)
     }
 
     /// Waits until the server has handled everything sent so far.
     fn settle(&self) -> Result<()> {
-        self.connection.get_input_focus().map_err(Error::x11)?.reply().map_err(Error::x11)?;
+        self.connection.get_input_focus()?.reply()?;
         Ok(())
     }
 }

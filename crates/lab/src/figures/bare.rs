@@ -42,9 +42,6 @@ impl Bare {
     }
 
     /// Runs frames for `length`.
-    ///
-    /// # Errors
-    /// If the program fails.
     pub fn run(&self, length: Duration) -> anyhow::Result<Sample> {
         let output = Command::new(&self.program)
             .arg(paths::rom())
@@ -61,9 +58,6 @@ impl Bare {
 
 /// Runs `framewire serve --speed unlimited` for `length`. Only the frame number is requested, at the beginning and the
 /// end.
-///
-/// # Errors
-/// If the server does not start or does not answer.
 pub fn embedded(length: Duration) -> anyhow::Result<Sample> {
     let folder = TempDir::new().context("no folder for the ROM")?;
     let rom = folder.path().join("demo.gba");

@@ -200,10 +200,10 @@ fn in_turn(place: Place, extent: Extent) -> anyhow::Result<Runs> {
 /// # Errors
 /// If a message gets no correct reply.
 fn sequential(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
-    let prefix = setup.script().echo_prefix();
+    let prefix = setup.script.echo_prefix();
     let mut client = setup.client(PATIENCE)?;
     let mut latencies = Latencies::default();
-    let meter = FrameMeter::start(setup.frames());
+    let meter = FrameMeter::start(&setup.frames);
     let start = Instant::now();
     while start.elapsed() < length {
         latencies.record(client.echo(prefix)?);
@@ -229,11 +229,11 @@ fn echo(rate: u32, payload: &'static str, extent: Extent) -> anyhow::Result<Runs
         match script {
             // This script is measured without a bridge, with its text protocol on a pool of connections.
             Script::Study => {
-                let target = vec![format!("marker://{}", setup.address()), "--raw".to_owned()];
+                let target = vec![format!("marker://{}", setup.address), "--raw".to_owned()];
                 bench(&setup, target, rate, payload, extent.alternative)
             }
             Script::Ours => {
-                let bridge = setup::bridge(setup.address())?;
+                let bridge = setup::bridge(setup.address)?;
                 bench(&setup, vec![format!("{}/mgbaendpoint", bridge.url())], rate, payload, extent.run)
             }
         }
@@ -249,7 +249,7 @@ fn bench(
     length: Duration,
 ) -> anyhow::Result<Sample> {
     let bench = Bench::pool(target, rate, payload, length);
-    let meter = FrameMeter::start(setup.frames());
+    let meter = FrameMeter::start(&setup.frames);
     let report = bench.run(&Stop::default())?;
     let row = report.and_then(|report| report.rows.into_iter().next());
     let row = row.context("framewire bench gave no row")?;

@@ -91,9 +91,6 @@ fn commit() -> Option<String> {
 }
 
 /// Writes a result as JSON.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn write<T: Serialize>(path: &Path, record: &T) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(record)? + "\n";
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))

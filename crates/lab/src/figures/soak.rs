@@ -75,7 +75,7 @@ pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     }
     let about = Provenance::new();
     let setup = Setup::settled(Place::Window, Script::Ours)?;
-    let bridge = setup::bridge(setup.address())?;
+    let bridge = setup::bridge(setup.address)?;
     let pids = [bridge.pid(), setup.pid()];
     let (stop, stopped) = mpsc::channel::<()>();
     let memory = thread::spawn(move || {

@@ -15,7 +15,6 @@ impl StockMgba {
     /// loaded.
     ///
     /// # Errors
-    ///
     /// [`Error::Lua`] with the script's message if the script fails.
     pub fn load_script(&mut self, script: &Path) -> Result<()> {
         self.pictured(|mgba| mgba.load_script_now(script))
@@ -23,10 +22,6 @@ impl StockMgba {
 
     /// Loads a script with File > Load script, as users do. If the options have a port, waits until the script listens
     /// on it. Without a port, this function cannot check that the script runs.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Timeout`] if the dialog does not open or close, or nothing listens on the port.
     pub fn load_script_by_menu(&mut self, script: &Path) -> Result<()> {
         self.pictured(|mgba| {
             let press = |mgba: &mut Self| mgba.press_in_script_menu(Key::RETURN);
@@ -37,10 +32,6 @@ impl StockMgba {
     }
 
     /// Removes all scripts with File > Reset in the scripting window.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Timeout`] if the scripts still run.
     pub fn reset_scripts(&mut self) -> Result<()> {
         self.pictured(|mgba| {
             mgba.lua_now("not_reset_yet = true")?;
@@ -56,7 +47,6 @@ impl StockMgba {
     /// Opens another game with File > Load ROM, and waits until it runs.
     ///
     /// # Errors
-    ///
     /// [`Error::Timeout`] if it does not run, for instance because mGBA cannot read the file.
     pub fn open_rom(&mut self, rom: &Path) -> Result<()> {
         self.pictured(|mgba| {
@@ -97,10 +87,6 @@ impl StockMgba {
     }
 
     /// Ends the game with Emulation > Shutdown. The window stays open.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Timeout`] if the game does not end.
     pub fn close_game(&mut self) -> Result<()> {
         let result = self.pictured(|mgba| {
             // Waits for the title first, because mGBA runs Lua even while the thread of the old game is still ending.
@@ -116,19 +102,11 @@ impl StockMgba {
     }
 
     /// Pauses the game with Emulation > Pause, and waits until no frames run.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Timeout`] if frames continue.
     pub fn pause(&mut self) -> Result<()> {
         self.set_paused(true)
     }
 
     /// Continues the game after [`StockMgba::pause`], and waits until frames run.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Timeout`] if no frame runs.
     pub fn resume(&mut self) -> Result<()> {
         self.set_paused(false)
     }
@@ -150,10 +128,6 @@ impl StockMgba {
     }
 
     /// Runs one frame while paused, with Emulation > Next frame.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Timeout`] if no frame runs.
     pub fn next_frame(&mut self) -> Result<()> {
         self.pictured(|mgba| {
             let before = mgba.frame_now()?;
@@ -167,10 +141,6 @@ impl StockMgba {
 
     /// Resets the game with Emulation > Reset, and waits until its frame counter starts from zero again. The game must
     /// run, because this first waits for its frame 120.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Timeout`] if the game does not reach frame 120, or if the counter does not start from zero again.
     pub fn reset(&mut self) -> Result<()> {
         self.pictured(|mgba| {
             // After the reset, many frames can run before Lua reads the counter. Even then, it must be lower than
@@ -188,29 +158,17 @@ impl StockMgba {
     }
 
     /// Turns fast-forward on or off with Emulation > Fast forward.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone.
     pub fn toggle_fast_forward(&mut self) -> Result<()> {
         self.pictured(|mgba| mgba.press_in_main(&options::FAST_FORWARD))
     }
 
     /// Holds a key of the keyboard down in mGBA's window. By default, `x` is the console's key A, and `z` is B.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone.
     pub fn hold_key(&mut self, key: Key) -> Result<()> {
         self.desktop.focus(self.main)?;
         self.desktop.hold(key)
     }
 
     /// Releases a key that [`StockMgba::hold_key`] holds.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the display is gone.
     pub fn release_key(&mut self, key: Key) -> Result<()> {
         self.desktop.release(key)
     }

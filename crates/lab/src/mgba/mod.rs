@@ -31,7 +31,8 @@ const SCRIPTING: &str = "Scripting";
 /// A running mGBA with its own display, settings and saves. Dropping it ends mGBA and its display, and deletes the
 /// files.
 ///
-/// Most methods wait until their action has had an effect. Most errors come with a picture of the display.
+/// Most methods wait until their action has had an effect. They return [`Error::Timeout`] if it has none for too long,
+/// and [`Error::X11`] if the window is gone. Most errors come with a picture of the display.
 #[derive(Debug)]
 pub struct StockMgba {
     // Fields are dropped in this order: first the program, then its display, then its files.
@@ -50,7 +51,6 @@ impl StockMgba {
     /// Starts mGBA, opens its scripting window and loads the scripts in order.
     ///
     /// # Errors
-    ///
     /// [`Error::Missing`] without `mgba-qt`, `Xvfb` or `setpriv`; [`Error::Lua`] if a script fails; [`Error::Ended`] if
     /// mGBA ends; [`Error::Pictured`] for all other errors after mGBA has started.
     pub fn start(options: &StockOptions) -> Result<Self> {
@@ -79,12 +79,12 @@ impl StockMgba {
         let desktop = &self.desktop;
         let window = self.process.wait_for("mGBA's window was there", STEP, |_| {
             let windows = desktop.windows()?;
-            let with_game = |window: &Window| !options.has_rom() || !window.title.starts_with(NO_GAME);
+            let with_game = |window: &Window| options.rom.is_none() || !window.title.starts_with(NO_GAME);
             Ok(windows.into_iter().find(|window| window.title.starts_with("mGBA - ") && with_game(window)))
         })?;
         self.main = window.id;
         self.desktop.place(window.id, 0, 0)?;
-        if options.has_rom() && options.opengl {
+        if options.rom.is_some() && options.opengl {
             self.wait_for_frame_rate()?;
         }
 
@@ -112,7 +112,6 @@ impl StockMgba {
     /// The address on which the script listens.
     ///
     /// # Panics
-    ///
     /// If the options have no port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
@@ -143,44 +142,27 @@ impl StockMgba {
     /// by tabs. This also works while the emulation is paused, and without a game.
     ///
     /// # Errors
-    ///
     /// [`Error::Lua`] with the code's message if the code fails.
     pub fn lua(&mut self, code: &str) -> Result<String> {
         self.pictured(|mgba| mgba.lua_now(code))
     }
 
     /// The text of the main window's title bar. It contains the game's name, and after two seconds the frame rate.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone.
     pub fn title(&self) -> Result<String> {
         Ok(self.main_window()?.title)
     }
 
     /// A picture of mGBA's main window, with its menu bar.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone.
     pub fn picture(&self) -> Result<Picture> {
         self.desktop.picture_of(&self.main_window()?)
     }
 
     /// Asks mGBA's window to close, as the close button of a window's frame does. Does not wait until it has closed.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::X11`] if the window is gone.
     pub fn close_window(&mut self) -> Result<()> {
         self.desktop.close(self.main)
     }
 
     /// Sends mGBA a signal.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the system refuses.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         self.process.signal(signal)
     }
@@ -188,7 +170,6 @@ impl StockMgba {
     /// Waits until mGBA has ended.
     ///
     /// # Errors
-    ///
     /// [`Error::Pictured`] with an [`Error::Timeout`], if it still runs after `limit`.
     pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
         self.pictured(|mgba| mgba.process.wait_exit(limit))
@@ -197,7 +178,6 @@ impl StockMgba {
     /// Checks that mGBA still runs.
     ///
     /// # Errors
-    ///
     /// [`Error::Ended`] with the end of its output if it has ended.
     pub fn expect_running(&mut self) -> Result<()> {
         self.process.expect_running()

@@ -106,10 +106,6 @@ impl StockOptions {
         self
     }
 
-    pub(super) fn has_rom(&self) -> bool {
-        self.rom.is_some()
-    }
-
     pub(super) fn lua_before_scripts(&self) -> String {
         let port = self.port.map(|port| format!("framewire = {{port = {port}}}\n"));
         format!("{}{}", port.unwrap_or_default(), self.lua)

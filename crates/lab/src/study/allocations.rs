@@ -42,7 +42,7 @@ impl CountedBridge {
         let (library, record) =
             (format!("LD_PRELOAD={LIBRARY}"), format!("DUMP_HEAPTRACK_OUTPUT={}", file.display()));
         let wrapper = ["env", &library, &record];
-        let address = setup.address().to_string();
+        let address = setup.address.to_string();
         let bridge = Framewire::serve_by(&wrapper, &["--quiet", "--attach", &address])?;
         let start = Instant::now();
         while Http::new(bridge.url()).get("/mgbaendpoint?message=a").map_or(0, |reply| reply.status) != 200 {

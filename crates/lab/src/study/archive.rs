@@ -170,9 +170,6 @@ impl Archive {
     }
 
     /// Creates the folder, and checks that files can be written in it.
-    ///
-    /// # Errors
-    /// If the folder cannot be created, or no file can be written in it.
     pub fn prepare(folder: &Path) -> anyhow::Result<()> {
         let problem = || format!("cannot write {}; name another folder with --out", folder.display());
         fs::create_dir_all(folder).with_context(problem)?;
@@ -181,9 +178,6 @@ impl Archive {
     }
 
     /// Removes all results in `folder`.
-    ///
-    /// # Errors
-    /// If the file cannot be removed.
     pub fn clear(folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(FILE);
         if path.exists() {
@@ -299,9 +293,6 @@ impl Archive {
     }
 
     /// Adds a step's result and writes the file.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn keep<T: Serialize>(&mut self, name: &str, result: &T) -> anyhow::Result<()> {
         self.results.insert(name.to_owned(), serde_json::value::to_raw_value(result)?);
         // The compression is fast, because this happens after each step, while other steps are measured.
@@ -318,9 +309,6 @@ impl Archive {
     }
 
     /// Writes the file again, with the best compression.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn finish(&self) -> anyhow::Result<()> {
         self.write(Compression::best())
     }

@@ -20,9 +20,6 @@ pub struct Counter {
 
 impl Counter {
     /// Starts a server whose only response is the content of `file`.
-    ///
-    /// # Errors
-    /// If the system has no free port.
     pub fn start(file: PathBuf) -> std::io::Result<Counter> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;

@@ -32,15 +32,12 @@ const TRIES: u32 = 3;
 const DELAY: Duration = Duration::from_millis(50);
 
 /// Ends the program that is connected to the window's script, and measures what happens.
-///
-/// # Errors
-/// If a program does not start or end.
 pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<Ending> {
-    if window.script() == Script::Study {
+    if window.setup.script == Script::Study {
         window.set_talking(true)?;
     }
     let before = window.console()?.len();
-    let mut ending = match (way, window.script()) {
+    let mut ending = match (way, window.setup.script) {
         (Way::Signal(signal), Script::Ours) => end_bridge(window, signal)?,
         (Way::Signal(signal), Script::Study) => end_pool(window, signal, logs)?,
         (Way::Orderly, _) => close_in_order(window)?,
@@ -49,7 +46,7 @@ pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<En
     thread::sleep(AFTERWARDS);
     ending.connections_left = window.connections()?;
     ending.console = window.console()?.split_off(before);
-    if window.script() == Script::Study {
+    if window.setup.script == Script::Study {
         // Lines about new clients are removed, because they have nothing to do with the ending.
         ending.console.retain(|line| !line.ends_with(" connected"));
         window.set_talking(false)?;
@@ -60,13 +57,13 @@ pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<En
 /// Ends a bridge that is connected to Framewire's script. Starts another bridge as soon as the script has answered a
 /// new client.
 fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
-    let mut ended = answering_bridge(window.setup.address())?;
+    let mut ended = answering_bridge(window.setup.address)?;
     let start = Instant::now();
     ended.signal(signal)?;
     let status = ended.wait_exit(PATIENCE)?;
     let ending = start.elapsed();
     let new_client = window.setup.first_answer(PATIENCE).map(|_| start.elapsed());
-    let again = answering_bridge(window.setup.address())?;
+    let again = answering_bridge(window.setup.address)?;
     let through = start.elapsed();
     drop(again);
     Ok(Ending {
@@ -79,7 +76,7 @@ fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
 
 /// Ends a client of the study's script that uses a pool and sends requests at a fixed rate.
 fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result<Ending> {
-    let target = format!("marker://{}", window.setup.address());
+    let target = format!("marker://{}", window.setup.address);
     let args =
         ["bench", &target, "--raw", "--strategy", "pool", "--rates", "10", "--duration", "10m", "--quiet"];
     let mut process = Framewire::start(logs, &args)?;
@@ -105,7 +102,7 @@ fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result
 fn close_in_order(window: &StudyWindow) -> anyhow::Result<Ending> {
     for _ in 0..ORDERLY {
         let mut client = window.setup.client(PATIENCE)?;
-        client.echo(window.script().echo_prefix())?;
+        client.echo(window.setup.script.echo_prefix())?;
     }
     let new_client = window.setup.first_answer(PATIENCE).map(millis);
     Ok(Ending {
@@ -116,7 +113,7 @@ fn close_in_order(window: &StudyWindow) -> anyhow::Result<Ending> {
 
 /// Lets the network between the script and its client fail for a while.
 fn fail_network(window: &StudyWindow, script: Script) -> anyhow::Result<Ending> {
-    let network = Proxy::start(window.setup.address()).context("no port for a proxy")?;
+    let network = Proxy::start(window.setup.address).context("no port for a proxy")?;
     let failure = "silence on its network".to_owned();
     match script {
         Script::Ours => {

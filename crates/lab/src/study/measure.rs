@@ -216,7 +216,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         if !is_bridged {
             self.bridge = None;
         }
-        let kept = self.window.as_ref().filter(|window| Some(window.script()) == step.window());
+        let kept = self.window.as_ref().filter(|window| Some(window.setup.script) == step.window());
         if kept.is_some_and(|window| !window.is_healthy()) {
             eprintln!("the script does not answer any more; opening a new window");
             self.close();
@@ -227,7 +227,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             self.window = Some(StudyWindow::open(script)?);
         }
         if is_bridged && self.bridge.is_none() {
-            self.bridge = Some(setup::bridge(self.window()?.setup.address())?);
+            self.bridge = Some(setup::bridge(self.window()?.setup.address)?);
         }
         Ok(())
     }
@@ -412,7 +412,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             }
             Target::Window { script, binary } => {
                 let scheme = if binary { "link" } else { "marker" };
-                let mut words = vec![format!("{scheme}://{}", self.window()?.setup.address())];
+                let mut words = vec![format!("{scheme}://{}", self.window()?.setup.address)];
                 if script == Script::Study {
                     words.push("--raw".to_owned());
                 }

@@ -22,12 +22,8 @@ impl Spread {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 {
-            values[middle]
-        } else {
-            f64::midpoint(values[middle - 1], values[middle])
-        };
+        // If the number of values is odd, both are the one in the middle.
+        let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
         Some(Spread { low, median, high })
     }
 

@@ -50,11 +50,13 @@ pub fn pass_name(name: &str, pass: usize) -> String {
 pub fn all() -> Vec<Step> {
     let mut steps = Vec::new();
     for script in Script::BOTH {
-        steps.push(single(script));
+        let kind = Kind::Run(Run::text(script, Strategy::Single, SINGLE));
+        steps.push(Step { group: "v1", name: single_row(script), kind });
         steps.extend(versions(script));
         steps.extend(beyond(script));
         if script == Script::Study {
-            steps.push(kept());
+            let run = Run { keeps: true, ..Run::text(script, Strategy::PerRequest, KEPT) };
+            steps.push(Step { group: "kept", name: KEPT_ROW.to_owned(), kind: Kind::Run(run) });
         }
         steps.extend(multiplexed(script));
         for clients in STAMPEDES {
@@ -142,11 +144,6 @@ fn payload(bytes: Option<usize>) -> String {
     bytes.map_or("uuid".to_owned(), |bytes| bytes.to_string())
 }
 
-fn single(script: Script) -> Step {
-    let kind = Kind::Run(Run::text(script, Strategy::Single, SINGLE));
-    Step { group: "v1", name: single_row(script), kind }
-}
-
 fn versions(script: Script) -> impl Iterator<Item = Step> {
     VERSIONS.iter().flat_map(move |version| {
         version.rows.iter().map(move |published| Step {
@@ -188,11 +185,6 @@ fn beyond(script: Script) -> impl Iterator<Item = Step> {
             kind: Kind::Run(Run::text(script, *strategy, *rate)),
         })
     })
-}
-
-fn kept() -> Step {
-    let run = Run { keeps: true, ..Run::text(Script::Study, Strategy::PerRequest, KEPT) };
-    Step { group: "kept", name: KEPT_ROW.to_owned(), kind: Kind::Run(run) }
 }
 
 fn multiplexed(script: Script) -> impl Iterator<Item = Step> {

@@ -37,12 +37,9 @@ struct IdleConnection {
 
 impl StudyWindow {
     /// Opens the window.
-    ///
-    /// # Errors
-    /// If mGBA does not start, or the script does not answer.
     pub fn open(script: Script) -> anyhow::Result<StudyWindow> {
         let setup = Setup::start(Place::Window, script)?;
-        let counter = Counter::start(setup.frames().to_owned())?;
+        let counter = Counter::start(setup.frames.clone())?;
         // This is the script's first connection. So no socket that the script has closed can have had the same
         // descriptor.
         let mut client = setup.client(PATIENCE)?;
@@ -50,11 +47,6 @@ impl StudyWindow {
             client.echo(script.echo_prefix()).context("the script does not answer its first request")?;
         let idle = IdleConnection { client, before, since: Instant::now() };
         Ok(StudyWindow { setup, counter, idle })
-    }
-
-    /// The script that the window runs.
-    pub fn script(&self) -> Script {
-        self.setup.script()
     }
 
     /// Whether the script still answers new clients.
@@ -69,71 +61,50 @@ impl StudyWindow {
     }
 
     /// The lines that scripts have written to the console so far.
-    ///
-    /// # Errors
-    /// If there is no window.
     pub fn console(&mut self) -> anyhow::Result<Vec<String>> {
         Ok(self.setup.window()?.console().lines().map(str::to_owned).collect())
     }
 
     /// Turns on or off the messages that the study's script writes about its connections.
-    ///
-    /// # Errors
-    /// If the window does not run the Lua code.
     pub fn set_talking(&mut self, talking: bool) -> anyhow::Result<()> {
-        self.setup.window()?.lua(&format!("study_talks = {talking}"))?;
-        Ok(())
+        self.lua(&format!("study_talks = {talking}")).map(drop)
     }
 
     /// Makes the study's script keep references to the sockets that it closes, or stop doing so. Without references,
     /// Lua collects them as garbage.
-    ///
-    /// # Errors
-    /// If the window does not run the Lua code.
     pub fn set_keeping(&mut self, keeping: bool) -> anyhow::Result<()> {
         // Sockets that are already closed are collected now, which closes their descriptors a second time. This does
         // no harm, because only the idle connection is open at this moment.
-        self.setup.window()?.lua(&format!("collectgarbage() collectgarbage() study_keeps = {keeping}"))?;
-        Ok(())
+        self.lua(&format!("collectgarbage() collectgarbage() study_keeps = {keeping}")).map(drop)
     }
 
     /// Makes the study's script send back each piece of data as it arrives, or wait for the mark at the end of a
     /// message.
-    ///
-    /// # Errors
-    /// If the window does not run the Lua code.
     pub fn set_unframed(&mut self, unframed: bool) -> anyhow::Result<()> {
-        self.setup.window()?.lua(&format!("study_unframed = {unframed}"))?;
-        Ok(())
+        self.lua(&format!("study_unframed = {unframed}")).map(drop)
     }
 
     /// Stops Lua's garbage collector, or starts it again.
-    ///
-    /// # Errors
-    /// If the window does not run the Lua code.
     pub fn set_collecting(&mut self, collecting: bool) -> anyhow::Result<()> {
         let word = if collecting { "restart" } else { "stop" };
-        self.setup.window()?.lua(&format!("collectgarbage() collectgarbage('{word}')"))?;
-        Ok(())
+        self.lua(&format!("collectgarbage() collectgarbage('{word}')")).map(drop)
     }
 
     /// How many bytes of memory Lua uses.
-    ///
-    /// # Errors
-    /// If the window does not run the Lua code, or its answer is not a number.
     pub fn lua_bytes(&mut self) -> anyhow::Result<f64> {
-        let text = self.setup.window()?.lua("return collectgarbage('count')")?;
+        let text = self.lua("return collectgarbage('count')")?;
         let kilobytes: f64 = text.trim().parse().with_context(|| format!("Lua's memory is {text:?}"))?;
         Ok(kilobytes * 1024.0)
     }
 
+    fn lua(&mut self, code: &str) -> anyhow::Result<String> {
+        Ok(self.setup.window()?.lua(code)?)
+    }
+
     /// How many closed connections to the script the system still keeps, in the state `TIME_WAIT`.
-    ///
-    /// # Errors
-    /// If `/proc/net/tcp` cannot be read.
     pub fn waiting(&self) -> anyhow::Result<usize> {
         let sockets = tcp().context("cannot read /proc/net/tcp")?;
-        let address = self.setup.address();
+        let address = self.setup.address;
         let waiting = sockets.iter().filter(|socket| {
             socket.state == TcpState::TimeWait
                 && (socket.local_address == address || socket.remote_address == address)
@@ -142,13 +113,10 @@ impl StudyWindow {
     }
 
     /// How many connections the script holds, without the idle connection.
-    ///
-    /// # Errors
-    /// If `/proc/net/tcp` cannot be read.
     pub fn connections(&self) -> anyhow::Result<usize> {
         let sockets = tcp().context("cannot read /proc/net/tcp")?;
         let held = sockets.iter().filter(|socket| {
-            socket.local_address == self.setup.address()
+            socket.local_address == self.setup.address
                 && matches!(socket.state, TcpState::Established | TcpState::CloseWait)
         });
         Ok(held.count().saturating_sub(1))
@@ -162,7 +130,7 @@ impl StudyWindow {
     /// Sends requests on the idle connection and measures their latencies.
     pub fn use_idle(&mut self) -> Idle {
         let seconds = self.idle().as_secs_f64();
-        let prefix = self.script().echo_prefix();
+        let prefix = self.setup.script.echo_prefix();
         let client = &mut self.idle.client;
         let after = client.echo(prefix);
         let mut then = Vec::new();

@@ -48,8 +48,6 @@ impl Stop {
 /// An interval of the run, with the records of all workers together.
 #[derive(Debug)]
 pub struct Interval {
-    /// Its number, from 0.
-    pub index: u64,
     /// When it began, counted from the start of the window (the measured part of the run).
     pub start: Duration,
     /// Its nominal length.
@@ -59,7 +57,7 @@ pub struct Interval {
 }
 
 /// What a run measured.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// The length of the window (the measured part of the run); shorter than planned if the run was cut short.
     pub window: Duration,
@@ -154,15 +152,7 @@ struct Collector {
 
 impl Collector {
     fn new(plan: &Plan, length: Duration) -> Self {
-        let outcome = Outcome {
-            window: plan.duration,
-            total: Record::default(),
-            series: Vec::new(),
-            busy: None,
-            most_in_flight: 0,
-            pace: None,
-            cut_short: false,
-        };
+        let outcome = Outcome { window: plan.duration, ..Outcome::default() };
         Collector { workers: plan.workers, load: plan.load.clone(), length, open: BTreeMap::new(), outcome }
     }
 
@@ -191,7 +181,7 @@ impl Collector {
     fn close(&mut self, index: u64, watch: &mut dyn FnMut(&Interval)) {
         let Some((_, record)) = self.open.remove(&index) else { return };
         self.outcome.total.add(&record);
-        let interval = Interval { index, start: self.length * index as u32, length: self.length, record };
+        let interval = Interval { start: self.length * index as u32, length: self.length, record };
         watch(&interval);
         let asked = match &self.load {
             Load::Stages { stages, .. } => stages.rate_at(interval.start + interval.length / 2),

@@ -95,9 +95,6 @@ pub fn method(text: &str) -> Result<Method, RequestError> {
 }
 
 /// Reads a header line, `Name: value`.
-///
-/// # Errors
-/// If the line does not have this form.
 pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
     let malformed = || RequestError::Header(line.to_owned());
     let (name, value) = line.split_once(':').ok_or_else(malformed)?;
@@ -107,9 +104,6 @@ pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
 }
 
 /// Reads a body, as users type it: a text, or `@FILE`. A relative path starts at `folder`.
-///
-/// # Errors
-/// If the file cannot be read.
 pub fn body(text: &str, folder: &Path) -> Result<Template, RequestError> {
     let bytes = text_or_file(text, folder).map_err(|(path, error)| RequestError::File(path, error))?;
     Ok(Template::new(&bytes))

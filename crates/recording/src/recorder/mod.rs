@@ -69,7 +69,6 @@ impl Recorder {
     /// event.
     ///
     /// # Errors
-    ///
     /// If the name is taken, the emulator does not answer, or the file cannot be written.
     pub async fn start(
         emulator: Arc<dyn Emulator>,
@@ -88,7 +87,9 @@ impl Recorder {
         tokio::spawn(async move {
             let recorded = task.record(stopped, asked).await;
             let summary = tokio::task::spawn_blocking(move || {
-                let (file, completed) = recorded.finish().map_err(unwritten(&folder))?;
+                let failed =
+                    |source| FolderError::Io { action: "write in", path: folder.path().to_owned(), source };
+                let (file, completed) = recorded.finish().map_err(failed)?;
                 let Completed { frames, bytes, reason } = completed;
                 // Another file may have taken the name in the meantime. If so, the recording gets another name.
                 let other = |number| suffixed(&wanted, number);
@@ -129,7 +130,6 @@ impl Recorder {
     /// Ends the recording after the emulator's current frame, and waits until the file is complete.
     ///
     /// # Errors
-    ///
     /// If the file cannot be completed. The next start of the program tries again.
     pub async fn stop(&self) -> Result<Summary, Arc<FolderError>> {
         self.stop.send_replace(true);
@@ -137,11 +137,6 @@ impl Recorder {
         let ended = end.wait_for(Option::is_some).await.map(|end| end.clone());
         ended.ok().flatten().unwrap_or_else(|| Err(Arc::new(unwritten_because("its task is gone"))))
     }
-}
-
-fn unwritten(folder: &Folder) -> impl FnOnce(io::Error) -> FolderError {
-    let path = folder.path().to_owned();
-    move |source| FolderError::Io { action: "write in", path, source }
 }
 
 fn unwritten_because(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> FolderError {

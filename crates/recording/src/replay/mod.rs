@@ -160,7 +160,6 @@ impl From<OpError> for ReplayError {
 /// are held.
 ///
 /// # Errors
-///
 /// If the recording could not be played. A difference or damage is not an error; the report contains it.
 pub async fn replay(
     emulator: &dyn Emulator,

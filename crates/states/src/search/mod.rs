@@ -75,7 +75,6 @@ impl Search {
     /// one after another, at the end of `frame`.
     ///
     /// # Errors
-    ///
     /// If `memory` does not have the size of the plan's areas.
     pub fn begin(plan: Plan, memory: Vec<u8>, frame: u32) -> Result<Search, OtherSize> {
         check(&plan, &memory)?;
@@ -86,7 +85,6 @@ impl Search {
     /// Keeps only the candidates that pass `test`. `memory` is the present content of the areas.
     ///
     /// # Errors
-    ///
     /// If `memory` does not have the size of the plan's areas. Then the search is unchanged.
     pub fn narrow(&mut self, test: Test, memory: Vec<u8>, frame: u32) -> Result<(), OtherSize> {
         check(&self.plan, &memory)?;

@@ -57,7 +57,6 @@ impl Plan {
     /// apart, beginning with the first address. The default for `alignment` is the number's size.
     ///
     /// # Errors
-    ///
     /// The limit that the plan breaks.
     pub fn new(areas: Vec<Area>, number: Type, alignment: Option<u32>) -> Result<Plan, PlanError> {
         if !(1..=MAX_AREAS).contains(&areas.len()) {

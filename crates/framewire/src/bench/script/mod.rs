@@ -73,11 +73,6 @@ impl ScriptTarget {
     pub fn is_ours(&self) -> bool {
         self.dialect == Dialect::Binary || self.dialect == Dialect::marker()
     }
-
-    /// The longest time for a message with all of its attempts, if each attempt may take `timeout`.
-    pub fn longest(&self, timeout: Duration) -> Duration {
-        self.options.retries.longest(timeout)
-    }
 }
 
 impl Target for ScriptTarget {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use framewire_link::{Config, Link, LinkError};
-use framewire_loadtest::{Call, Client, Failure, Session, Strategy};
+use framewire_loadtest::{Call, Client, Failure, Strategy};
 use framewire_protocol::Op;
 use parking_lot::Mutex as SyncMutex;
 use tokio::runtime::Handle;
@@ -32,14 +32,6 @@ enum Kept {
     PoolKeepBroken(SyncMutex<Vec<Connection>>),
     Pipeline(Mutex<Option<Arc<Pipeline>>>),
     Link(SyncMutex<Option<Arc<Link>>>),
-}
-
-impl Session for ScriptSession {
-    type Client = ScriptSession;
-
-    fn client(&self) -> ScriptSession {
-        self.clone()
-    }
 }
 
 impl Client for ScriptSession {

@@ -89,6 +89,12 @@ impl Evidence {
         self.rows.get(name)
     }
 
+    /// The rows of these steps, or `None` if one of them is missing.
+    pub fn rows<const COUNT: usize>(&self, names: &[String; COUNT]) -> Option<[&Row; COUNT]> {
+        let rows: Option<Vec<_>> = names.iter().map(|name| self.row(name)).collect();
+        rows?.try_into().ok()
+    }
+
     /// The row that repeats a published one.
     pub fn version(&self, version: &str, script: Script, published: &Published) -> Measured<'_> {
         self.measured(plan::version_row(version, script, published.bytes, published.asked))

@@ -46,9 +46,6 @@ type Value = fn(&Row) -> f64;
 type RowFilter = fn(&str, Target) -> bool;
 
 /// Writes all pictures that have something to show, and removes the others.
-///
-/// # Errors
-/// If a file cannot be written.
 pub fn write(evidence: &Evidence, folder: &Path) -> anyhow::Result<()> {
     let failures = FAILURES.map(|(name, _)| name);
     let others = failures.into_iter().chain([STAMPEDE, RATES, GOAL]);

@@ -139,8 +139,7 @@ fn collapse(evidence: &Evidence) -> Option<Answer> {
         plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, 80),
         plan::beyond_row(Script::Ours, framewire_loadtest::Strategy::PerRequest, 80),
     ];
-    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
-    let [low, middle, high, ours] = rows[..] else { return None };
+    let [low, middle, high, ours] = evidence.rows(&steps)?;
     let tried_again = |row: &Row| row.intended.max >= FIRST_RETRY;
     let verdict = if tried_again(high) && !tried_again(low) && !tried_again(ours) {
         "On Linux, such a collapse comes from the queue for new connections."
@@ -164,7 +163,7 @@ fn collapse(evidence: &Evidence) -> Option<Answer> {
 
 fn pool(evidence: &Evidence) -> Option<Answer> {
     let steps = ["v4", "v5"].map(|version| plan::version_row(version, Script::Study, None, 20));
-    let [each, pool] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
+    let [each, pool] = evidence.rows(&steps)?;
     let verdict = if pool.success > each.success {
         "Yes, because a pool opens few connections: the queue for new connections overflows less often, and Lua collects \
          fewer closed sockets."
@@ -192,7 +191,7 @@ fn pool(evidence: &Evidence) -> Option<Answer> {
 fn forcibly_closed(evidence: &Evidence) -> Option<Answer> {
     let with = plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, plan::KEPT);
     let steps = [with, plan::KEPT_ROW.to_owned()];
-    let [with, without] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
+    let [with, without] = evidence.rows(&steps)?;
     answer(
         format!(
             "mGBA closes a socket's descriptor twice, the second time when Lua collects the socket as garbage. By then, the \
@@ -207,7 +206,7 @@ fn forcibly_closed(evidence: &Evidence) -> Option<Answer> {
 
 fn already_connected(evidence: &Evidence) -> Option<Answer> {
     let steps = ["15-after", "15-after-pool"].map(|name| trial("broken", Script::Study, name));
-    let [study, drops] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
+    let [study, drops] = evidence.rows(&steps)?;
     let text = study.failure_texts.keys().find(|text| text.contains("connected"));
     answer(
         format!(
@@ -225,7 +224,7 @@ fn already_connected(evidence: &Evidence) -> Option<Answer> {
 fn multiplexing(evidence: &Evidence) -> Option<Answer> {
     let load = crate::bench::Load::Rate(1000);
     let steps = [plan::row(plan::MUX_STUDY, None, load), plan::row(plan::MUX_OURS, None, load)];
-    let [study, ours] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
+    let [study, ours] = evidence.rows(&steps)?;
     answer(
         format!(
             "Yes. Text replies come in the order of their requests, and binary frames carry request ids. At 1,000/s on one \
@@ -244,8 +243,7 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
         plan::version_row("v4", Script::Study, None, 20),
         trial("waiting", Script::Ours, "20"),
     ];
-    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
-    let [study, usual, ours] = rows[..] else { return None };
+    let [study, usual, ours] = evidence.rows(&steps)?;
     let [study_waiting, ours_waiting] =
         [evidence.system(&steps[0])?.waiting, evidence.system(&steps[2])?.waiting];
     answer(
@@ -266,7 +264,7 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
 
 fn retries(evidence: &Evidence) -> Option<Answer> {
     let steps = [trial("retries", Script::Study, "40"), plan::version_row("v6", Script::Study, None, 40)];
-    let [theirs, ours] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
+    let [theirs, ours] = evidence.rows(&steps)?;
     answer(
         format!(
             "They hide resets, but a request that is tried again takes longer: with the study's wait of 400 ms, the slowest of \
@@ -289,8 +287,7 @@ fn first_connection(evidence: &Evidence) -> Option<Answer> {
         plan::version_row("v4", Script::Study, None, 5),
         plan::version_row("v5", Script::Study, None, 10),
     ];
-    let [cold, warm] = [evidence.row(&steps[0])?, evidence.row(&steps[1])?];
-    let [each, pool] = [evidence.row(&steps[2])?, evidence.row(&steps[3])?];
+    let [cold, warm, each, pool] = evidence.rows(&steps)?;
     answer(
         format!(
             "Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts a connection in the frame in which it would \
@@ -314,8 +311,7 @@ fn warm(evidence: &Evidence) -> Option<Answer> {
         plan::version_row("v6", Script::Ours, None, 160),
         trial("warm", Script::Ours, "160"),
     ];
-    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
-    let [study, study_warm, ours, ours_warm] = rows[..] else { return None };
+    let [study, study_warm, ours, ours_warm] = evidence.rows(&steps)?;
     let changes = |value: fn(&Row) -> f64| {
         [(study, study_warm), (ours, ours_warm)].iter().any(|(cold, warm)| differ(value(cold), value(warm)))
     };
@@ -364,8 +360,7 @@ fn nagle(evidence: &Evidence) -> Option<Answer> {
 
 fn truncation(evidence: &Evidence) -> Option<Answer> {
     let steps = ["5000-5", "mixed-20", "uuid-20"].map(|name| trial("unframed", Script::Study, name));
-    let rows: Vec<_> = steps.iter().filter_map(|step| evidence.row(step)).collect();
-    let [long, mixed, short] = rows[..] else { return None };
+    let [long, mixed, short] = evidence.rows(&steps)?;
     let framed = plan::version_row("v7", Script::Study, Some(5000), 40);
     let wrong = |row: &Row| percent(100.0 * failures(row, "wrong reply") as f64 / row.requests.max(1) as f64);
     let framed_wrong = evidence.row(&framed).map(wrong)?;

@@ -14,7 +14,7 @@ use super::versions::{link, name, source};
 use crate::setup::Script;
 use crate::study::results::{EndedRun, SystemCounters};
 use crate::study::steps::Change;
-use crate::study::trials::{self, QUESTIONS, Question, SEARCHES, Trial};
+use crate::study::trials::{self, QUESTIONS, Question, SEARCHES};
 
 /// An additional column: its head, and a function that returns a cell.
 type Column = (&'static str, fn(&Row, &SystemCounters) -> String);
@@ -74,41 +74,31 @@ fn table(evidence: &Evidence, question: &Question) -> String {
     let heads: Vec<_> = further.iter().map(|(head, _)| *head).collect();
     let mut table = Table::new(&[&["<sockets", "asked", "<script"], &FIGURES[..], &heads[..]].concat());
     for trial in question.trials {
+        let mut sockets = words(trial.strategy).to_owned();
+        let options = trial.change.options();
+        if !options.is_empty() {
+            let _ = write!(sockets, ", `{}`", options.join(" "));
+        }
+        let mut asked = trial.rate.to_string();
+        if trial.change == Change::UnframedMixed {
+            asked += ", 36 to 5,000 bytes";
+        } else if let Some(bytes) = trial.bytes {
+            let _ = write!(asked, ", {} bytes", thousands(bytes));
+        }
         for script in trial.scripts() {
             let step = trials::name(question.group, script, trial.name);
-            line(evidence, &mut table, script, trial, step, further);
+            let system = evidence.system(&step).unwrap_or_default();
+            let measured = evidence.measured(step);
+            let name = source(evidence, name(script), &measured);
+            let mut cells = vec![sockets.clone(), asked.clone(), name];
+            cells.extend(figures(&measured));
+            if let Some(row) = measured.row {
+                cells.extend(further.iter().map(|(_, cell)| cell(row, &system)));
+            }
+            table.row(cells);
         }
     }
     table.markdown()
-}
-
-fn line(
-    evidence: &Evidence,
-    table: &mut Table,
-    script: Script,
-    trial: &Trial,
-    step: String,
-    further: &[Column],
-) {
-    let system = evidence.system(&step).unwrap_or_default();
-    let measured = evidence.measured(step);
-    let mut sockets = words(trial.strategy).to_owned();
-    if let Some(options) = Some(trial.change.options()).filter(|options| !options.is_empty()) {
-        let _ = write!(sockets, ", `{}`", options.join(" "));
-    }
-    let mut asked = trial.rate.to_string();
-    if trial.change == Change::UnframedMixed {
-        asked += ", 36 to 5,000 bytes";
-    } else if let Some(bytes) = trial.bytes {
-        let _ = write!(asked, ", {} bytes", thousands(bytes));
-    }
-    let name = source(evidence, name(script), &measured);
-    let mut cells = vec![sockets, asked, name];
-    cells.extend(figures(&measured));
-    if let Some(row) = measured.row {
-        cells.extend(further.iter().map(|(_, cell)| cell(row, &system)));
-    }
-    table.row(cells);
 }
 
 /// The text and the table about the limits that the searches found.
