@@ -11,104 +11,79 @@
  */
 const pathIn = (list, name, part = "") => `${list}/${encodeURIComponent(name)}${part}`;
 
-/** @returns {Action} */
-export const pause = () => ({ title: "Pause", method: "POST", path: "/v1/pause" });
+/**
+ * Properties of `json` that are `undefined` are not sent.
+ * @type {(title: string, path: string, json?: unknown) => Action}
+ */
+const post = (title, path, json) => ({ title, method: "POST", path, json });
 
-/** @returns {Action} */
-export const resume = () => ({ title: "Resume", method: "POST", path: "/v1/resume" });
+/** @type {(title: string, path: string) => Action} */
+const remove = (title, path) => ({ title, method: "DELETE", path });
 
-/** @returns {Action} */
-export const reset = () => ({ title: "Reset", method: "POST", path: "/v1/reset" });
+/** @type {(title: string, path: string, file: Blob) => Action} */
+const upload = (title, path, file) => ({ title, method: "PUT", path, file });
 
-/** @type {(frames: number) => Action} */
-export const advance = (frames) => ({
-  title: frames === 1 ? "Advance one frame" : `Advance ${frames} frames`,
-  method: "POST",
-  path: "/v1/advance",
-  json: { frames },
-});
+/** @type {(title: string, path: string, output: string) => Action} */
+const download = (title, path, output) => ({ title, method: "GET", path, output });
+
+export const pause = () => post("Pause", "/v1/pause");
+
+export const resume = () => post("Resume", "/v1/resume");
+
+export const reset = () => post("Reset", "/v1/reset");
+
+/** @param {number} frames */
+export const advance = (frames) =>
+  post(frames === 1 ? "Advance one frame" : `Advance ${frames} frames`, "/v1/advance", { frames });
 
 /**
  * Goes back to a frame of the history. A line is a sequence of frames in the history without a gap.
  * @type {(frame: number, line: number) => Action}
  */
-export const rewind = (frame, line) => ({
-  title: `Go back to frame ${frame}`,
-  method: "POST",
-  path: "/v1/rewind",
-  json: { frame, line },
-});
+export const rewind = (frame, line) => post(`Go back to frame ${frame}`, "/v1/rewind", { frame, line });
 
 /**
  * Starts lockstep, in which frames run only when a request needs them, such as `advance` or a replay. Lockstep ends
  * after `timeout` milliseconds without a request.
- * @type {(timeout: number) => Action}
+ * @param {number} timeout
  */
-export const lockstep = (timeout) => ({
-  title: "Lockstep",
-  method: "POST",
-  path: "/v1/lockstep",
-  json: { timeout },
-});
+export const lockstep = (timeout) => post("Lockstep", "/v1/lockstep", { timeout });
 
 /**
  * Sets the speed: a multiple of the console's speed, or as fast as possible.
- * @type {(times: number | "unlimited") => Action}
+ * @param {number | "unlimited"} times
  */
-export const speed = (times) => ({
-  title: `Speed ${times === "unlimited" ? times : `${times}×`}`,
-  method: "POST",
-  path: "/v1/speed",
-  json: { speed: times },
-});
+export const speed = (times) =>
+  post(`Speed ${times === "unlimited" ? times : `${times}×`}`, "/v1/speed", { speed: times });
 
-/** @returns {Action} */
-export const screenshot = () => ({
-  title: "Save the picture",
-  method: "GET",
-  path: "/v1/screen",
-  output: "screen.png",
-});
+export const screenshot = () => download("Save the picture", "/v1/screen", "screen.png");
 
 /**
  * Holds keys for a number of frames.
  * @type {(keys: readonly Key[], frames: number) => Action}
  */
-export const tap = (keys, frames) => ({
-  title: `Tap ${keys.join("+")}`,
-  method: "POST",
-  path: "/v1/tap",
-  json: { keys, frames },
-});
+export const tap = (keys, frames) => post(`Tap ${keys.join("+")}`, "/v1/tap", { keys, frames });
 
 /**
  * Plays a sequence of key presses, such as `A:2 .:10 Up+B:30`.
  * @type {(sequence: string) => Action}
  */
 export const play = (sequence) => ({
-  title: "Play a sequence",
-  method: "POST",
-  path: "/v1/input",
+  ...post("Play a sequence", "/v1/input", { sequence }),
   query: { wait: true },
-  json: { sequence },
 });
 
-/**
- * Ends all sequences and holds.
- * @returns {Action}
- */
-export const cancelInput = () => ({ title: "Cancel input", method: "DELETE", path: "/v1/input" });
+/** Ends all sequences and holds. */
+export const cancelInput = () => remove("Cancel input", "/v1/input");
 
 /**
  * Writes a number; `domain` is empty for the bus.
  * @type {(domain: string, address: string, value: number, type: string) => Action}
  */
-export const write = (domain, address, value, type) => ({
-  title: `Write ${value} to ${domain === "" ? "" : `${domain}:`}${address}`,
-  method: "POST",
-  path: "/v1/batch",
-  json: { ops: [{ op: "write", address, type, value, ...(domain === "" ? {} : { domain }) }] },
-});
+export const write = (domain, address, value, type) =>
+  post(`Write ${value} to ${domain === "" ? "" : `${domain}:`}${address}`, "/v1/batch", {
+    ops: [{ op: "write", address, type, value, ...(domain === "" ? {} : { domain }) }],
+  });
 
 /** Path of the frozen values. */
 export const FREEZE = "/v1/freeze";
@@ -124,111 +99,67 @@ export const freeze = (address, value, type) => ({
   json: { value, type },
 });
 
-/** @type {(address: string) => Action} */
-export const unfreeze = (address) => ({
-  title: `Unfreeze ${address}`,
-  method: "DELETE",
-  path: pathIn(FREEZE, address),
-});
+/** @param {string} address */
+export const unfreeze = (address) => remove(`Unfreeze ${address}`, pathIn(FREEZE, address));
 
-/** @type {(type: string) => Action} */
-export const startSearch = (type) => ({
-  title: `Search for a ${type}`,
-  method: "POST",
-  path: "/v1/search",
-  json: { type },
-});
+/** @param {string} type */
+export const startSearch = (type) => post(`Search for a ${type}`, "/v1/search", { type });
 
 /**
  * Keeps the candidates of a search that pass a test, such as `greater`.
  * @type {(id: number, is: string, value: number | undefined) => Action}
  */
-export const narrowSearch = (id, is, value) => ({
-  title: `Keep what is ${is.replaceAll("_", " ")}${value === undefined ? "" : ` ${value}`}`,
-  method: "POST",
-  path: `/v1/search/${id}/narrow`,
-  json: value === undefined ? { is } : { is, value },
-});
+export const narrowSearch = (id, is, value) =>
+  post(
+    `Keep what is ${is.replaceAll("_", " ")}${value === undefined ? "" : ` ${value}`}`,
+    `/v1/search/${id}/narrow`,
+    { is, value },
+  );
 
-/** @type {(id: number) => Action} */
-export const undoSearch = (id) => ({
-  title: "Undo a step of the search",
-  method: "POST",
-  path: `/v1/search/${id}/undo`,
-});
+/** @param {number} id */
+export const undoSearch = (id) => post("Undo a step of the search", `/v1/search/${id}/undo`);
 
-/** @type {(id: number) => Action} */
-export const endSearch = (id) => ({
-  title: "End the search",
-  method: "DELETE",
-  path: `/v1/search/${id}`,
-});
+/** @param {number} id */
+export const endSearch = (id) => remove("End the search", `/v1/search/${id}`);
 
 /** Path of the snapshots. */
 export const SNAPSHOTS = "/v1/snapshots";
 
 /**
  * Path of a snapshot's picture.
- * @type {(name: string) => string}
+ * @param {string} name
  */
 export const snapshotPicture = (name) => pathIn(SNAPSHOTS, name, "/picture");
 
 /**
  * Saves a snapshot. If the name is empty, the server makes a name from the time.
- * @type {(name: string) => Action}
+ * @param {string} name
  */
-export const saveSnapshot = (name) => ({
-  title: `Save snapshot ${name}`.trim(),
-  method: "POST",
-  path: SNAPSHOTS,
-  json: name === "" ? {} : { name },
-});
+export const saveSnapshot = (name) =>
+  post(`Save snapshot ${name}`.trim(), SNAPSHOTS, name === "" ? {} : { name });
 
 /**
  * Saves a slot, which is a snapshot that replaces the older snapshot with the same name.
- * @type {(name: string) => Action}
+ * @param {string} name
  */
-export const saveSlot = (name) => ({
-  title: `Save ${name}`,
-  method: "POST",
-  path: SNAPSHOTS,
-  json: { name, replace: true },
-});
+export const saveSlot = (name) => post(`Save ${name}`, SNAPSHOTS, { name, replace: true });
 
-/** @type {(file: Blob) => Action} */
-export const loadState = (file) => ({ title: "Load a state", method: "PUT", path: "/v1/state", file });
+/** @param {Blob} file */
+export const loadState = (file) => upload("Load a state", "/v1/state", file);
 
-/** @returns {Action} */
-export const batterySave = () => ({
-  title: "Download the battery save",
-  method: "GET",
-  path: "/v1/save",
-  output: "game.sav",
-});
+export const batterySave = () => download("Download the battery save", "/v1/save", "game.sav");
 
-/** @type {(file: Blob) => Action} */
-export const loadBatterySave = (file) => ({
-  title: "Load a battery save",
-  method: "PUT",
-  path: "/v1/save",
-  file,
-});
+/** @param {Blob} file */
+export const loadBatterySave = (file) => upload("Load a battery save", "/v1/save", file);
 
 /** @type {(name: string, file: Blob, replace: boolean) => Action} */
 export const uploadRom = (name, file, replace) => ({
-  title: `Play ${name}`,
-  method: "PUT",
-  path: "/v1/rom",
+  ...upload(`Play ${name}`, "/v1/rom", file),
   query: replace ? { name, replace } : { name },
-  file,
 });
 
-/** @type {(name: string) => Action} */
-export const loadSnapshot = (name) => ({
-  title: `Load snapshot ${name}`,
-  method: "POST",
-  path: pathIn(SNAPSHOTS, name, "/load"),
-});
+/** @param {string} name */
+export const loadSnapshot = (name) => post(`Load snapshot ${name}`, pathIn(SNAPSHOTS, name, "/load"));
 
 /** @type {(name: string, newName: string) => Action} */
 export const renameSnapshot = (name, newName) => ({
@@ -238,23 +169,15 @@ export const renameSnapshot = (name, newName) => ({
   json: { name: newName },
 });
 
-/** @type {(name: string) => Action} */
-export const deleteSnapshot = (name) => ({
-  title: `Delete snapshot ${name}`,
-  method: "DELETE",
-  path: pathIn(SNAPSHOTS, name),
-});
+/** @param {string} name */
+export const deleteSnapshot = (name) => remove(`Delete snapshot ${name}`, pathIn(SNAPSHOTS, name));
 
 /** Path of the recordings. */
 export const RECORDINGS = "/v1/recordings";
 
 /** @type {(name: string, file: Blob) => Action} */
-export const uploadRecording = (name, file) => ({
-  title: `Add recording ${name}`,
-  method: "PUT",
-  path: pathIn(RECORDINGS, name, "/file"),
-  file,
-});
+export const uploadRecording = (name, file) =>
+  upload(`Add recording ${name}`, pathIn(RECORDINGS, name, "/file"), file);
 
 /** Path of the current recording. */
 export const RECORDING = "/v1/recording";
@@ -265,41 +188,23 @@ export const REPLAY = "/v1/replay";
  * Starts a recording. With `replace`, it replaces an older recording with this name.
  * @type {(name: string, replace: boolean) => Action}
  */
-export const startRecording = (name, replace) => ({
-  title: `Record ${name}`,
-  method: "POST",
-  path: RECORDINGS,
-  json: replace ? { name, replace } : { name },
-});
+export const startRecording = (name, replace) =>
+  post(`Record ${name}`, RECORDINGS, replace ? { name, replace } : { name });
 
-/** @returns {Action} */
-export const stopRecording = () => ({ title: "Stop recording", method: "DELETE", path: RECORDING });
+export const stopRecording = () => remove("Stop recording", RECORDING);
 
 /**
  * Starts a replay at a multiple of the console's speed, or as fast as possible if `speed` is `undefined`.
  * @type {(name: string, speed: number | undefined) => Action}
  */
-export const replay = (name, speed) => ({
-  title: `Replay ${name}`,
-  method: "POST",
-  path: pathIn(RECORDINGS, name, "/replay"),
-  json: { ...(speed === undefined ? {} : { speed }), wait: false },
-});
+export const replay = (name, speed) =>
+  post(`Replay ${name}`, pathIn(RECORDINGS, name, "/replay"), { speed, wait: false });
 
-/** @returns {Action} */
-export const cancelReplay = () => ({ title: "Cancel the replay", method: "DELETE", path: REPLAY });
+export const cancelReplay = () => remove("Cancel the replay", REPLAY);
 
-/** @type {(name: string) => Action} */
-export const downloadRecording = (name) => ({
-  title: `Download ${name}`,
-  method: "GET",
-  path: pathIn(RECORDINGS, name, "/file"),
-  output: `${name}.fwr`,
-});
+/** @param {string} name */
+export const downloadRecording = (name) =>
+  download(`Download ${name}`, pathIn(RECORDINGS, name, "/file"), `${name}.fwr`);
 
-/** @type {(name: string) => Action} */
-export const deleteRecording = (name) => ({
-  title: `Delete recording ${name}`,
-  method: "DELETE",
-  path: pathIn(RECORDINGS, name),
-});
+/** @param {string} name */
+export const deleteRecording = (name) => remove(`Delete recording ${name}`, pathIn(RECORDINGS, name));

@@ -12,10 +12,7 @@ import { saveFile } from "./transport.js";
  * @import { LogEntry } from "./api.js"
  */
 
-/**
- * @param {App} app
- * @returns {HTMLElement}
- */
+/** @type {(app: App) => HTMLElement} */
 export function activity(app) {
   const list = el("ol", { class: "log" });
   const choice = el("select", {});
@@ -52,11 +49,7 @@ export function activity(app) {
   return panel;
 }
 
-/**
- * @param {App} app
- * @param {LogEntry} done
- * @returns {HTMLElement}
- */
+/** @type {(app: App, done: LogEntry) => HTMLElement} */
 function row(app, done) {
   const good = done.status >= 200 && done.status < 300;
   return el(

@@ -17,18 +17,13 @@ const CHANGES = [-1, -1, -1, -1, 2, 4, 6, 8];
 
 /**
  * The samples of a message for the left and the right channel, from -1 to 1.
- * @param {ArrayBuffer} message
- * @returns {[Float32Array<ArrayBuffer>, Float32Array<ArrayBuffer>]}
+ * @type {(message: ArrayBuffer) => [Float32Array<ArrayBuffer>, Float32Array<ArrayBuffer>]}
  */
 export function decode(message) {
   return [channel(message, 0), channel(message, 1)];
 }
 
-/**
- * @param {ArrayBuffer} message
- * @param {0 | 1} which
- * @returns {Float32Array<ArrayBuffer>}
- */
+/** @type {(message: ArrayBuffer, which: 0 | 1) => Float32Array<ArrayBuffer>} */
 function channel(message, which) {
   if (message.byteLength < HEADER) return new Float32Array(0);
   const head = new DataView(message, which * 4);

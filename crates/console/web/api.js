@@ -8,10 +8,7 @@ import { Store } from "./store.js";
 
 /**
  * An error from the server (RFC 9457).
- * @typedef {object} Problem
- * @property {string} title
- * @property {number} status
- * @property {string} [detail]
+ * @typedef {{ title: string, status: number, detail?: string }} Problem
  */
 
 /** A request that failed or got no answer. */
@@ -35,8 +32,7 @@ export class ApiError extends Error {
 
 /**
  * Whether the server rejected a request as wrong. The same request would be rejected again.
- * @param {unknown} error
- * @returns {error is ApiError}
+ * @type {(error: unknown) => error is ApiError}
  */
 export function isRejection(error) {
   return error instanceof ApiError && error.status >= 400 && error.status < 500;
@@ -98,12 +94,7 @@ export class Api {
     /** @type {(status: number, problem?: string) => void} */
     const note = (status, problem) => {
       /** @type {LogEntry} */
-      const done = {
-        at: new Date(),
-        action: addressed,
-        status,
-        milliseconds: performance.now() - begun,
-      };
+      const done = { at: new Date(), action: addressed, status, milliseconds: performance.now() - begun };
       if (problem !== undefined) done.problem = problem;
       this.log.set([done, ...this.log.value].slice(0, LOG_LENGTH));
     };
@@ -145,8 +136,7 @@ export class Api {
 
   /**
    * The code for an action, in the chosen language.
-   * @param {Action} action
-   * @returns {string}
+   * @type {(action: Action) => string}
    */
   command(action) {
     return code(language.value, action, location.origin, this.#tokens);
@@ -174,8 +164,7 @@ export class Api {
 
   /**
    * The action with the selected emulator in its query.
-   * @param {Action} action
-   * @returns {Action}
+   * @type {(action: Action) => Action}
    */
   addressed(action) {
     const emulator = this.emulator.value;
@@ -185,9 +174,7 @@ export class Api {
 
   /**
    * A path on this server for the selected emulator, for example for a picture.
-   * @param {string} path
-   * @param {NonNullable<Action["query"]>} [query]
-   * @returns {string}
+   * @type {(path: string, query?: NonNullable<Action["query"]>) => string}
    */
   url(path, query = {}) {
     return target(this.addressed({ title: "", method: "GET", path, query }));
@@ -195,9 +182,7 @@ export class Api {
 
   /**
    * The address of a WebSocket on this server.
-   * @param {string} path
-   * @param {NonNullable<Action["query"]>} [query]
-   * @returns {string}
+   * @type {(path: string, query?: NonNullable<Action["query"]>) => string}
    */
   socketUrl(path, query = {}) {
     const url = new URL(this.url(path, query), location.href);
@@ -213,10 +198,7 @@ export class Api {
 
   #tokens = false;
 
-  /**
-   * @param {Action} action
-   * @returns {Promise<{status: number, content: unknown}>}
-   */
+  /** @type {(action: Action) => Promise<{status: number, content: unknown}>} */
   async #fetch(action) {
     /** @type {RequestInit} */
     const init = { method: action.method };
@@ -248,10 +230,7 @@ export class Api {
   }
 }
 
-/**
- * @param {Response} response
- * @returns {Promise<unknown>}
- */
+/** @type {(response: Response) => Promise<unknown>} */
 async function contentOf(response) {
   const type = response.headers.get("Content-Type") ?? "";
   if (response.status === 204) return undefined;
@@ -260,10 +239,7 @@ async function contentOf(response) {
   return response.blob();
 }
 
-/**
- * @param {Response} response
- * @returns {Promise<ApiError>}
- */
+/** @type {(response: Response) => Promise<ApiError>} */
 async function refusal(response) {
   const text = await response.text();
   try {

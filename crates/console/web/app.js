@@ -6,6 +6,7 @@ import { toast } from "./toast.js";
 /**
  * @import { Api } from "./api.js"
  * @import { Controller } from "./controller.js"
+ * @import { Action } from "./curl.js"
  * @import { Marks } from "./marks.js"
  * @import { Rpc } from "./rpc.js"
  * @import { Status, StatusPoller } from "./status.js"
@@ -39,6 +40,18 @@ export async function attempt(work) {
 }
 
 /**
+ * Performs an action of the user, shows its error, and updates the state of the emulator.
+ * @param {App} app
+ * @param {Action} action
+ */
+export function act({ api, poller }, action) {
+  return attempt(async () => {
+    await api.act(action);
+    await poller.refresh();
+  });
+}
+
+/**
  * Reads something about the selected emulator. Asks over the WebSocket if it is open, because the server logs HTTP
  * requests, but not calls over a WebSocket.
  * @template T
@@ -56,8 +69,7 @@ export function readQuietly({ api, rpc }, method, path, params = {}) {
 /**
  * The message of an error, with a capital letter at the beginning. An error that is not an `ApiError` also goes to the
  * browser's console.
- * @param {unknown} error
- * @returns {string}
+ * @type {(error: unknown) => string}
  */
 export function textOf(error) {
   if (error instanceof ApiError) return sentence(error.message);
@@ -65,10 +77,7 @@ export function textOf(error) {
   return sentence(error instanceof Error ? error.message : String(error));
 }
 
-/**
- * @param {string} text
- * @returns {string}
- */
+/** @type {(text: string) => string} */
 function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -51,7 +51,6 @@ export class Sound {
     }
   }
 
-  /** @returns {AudioContext} */
   #begin() {
     const context = new AudioContext();
     this.#gain = context.createGain();

@@ -23,9 +23,7 @@ const WINDOWS = {
 
 /**
  * The usual notation for the address of a byte in a domain: `03:4000`, or `fe00` in memory without banks.
- * @param {string} domain
- * @param {number} offset
- * @returns {string}
+ * @type {(domain: string, offset: number) => string}
  */
 export function bankedName(domain, offset) {
   const window = WINDOWS[domain];
@@ -38,8 +36,7 @@ export function bankedName(domain, offset) {
 
 /**
  * The domain and offset of an address such as `3:4000`.
- * @param {string} text
- * @returns {{ domain: string, offset: number } | undefined}
+ * @type {(text: string) => { domain: string, offset: number } | undefined}
  */
 export function parseBanked(text) {
   const [, bankText, addressText] = /^\s*([0-9a-f]{1,3}):([0-9a-f]{4})\s*$/i.exec(text) ?? [];

@@ -5,11 +5,7 @@ import { placeMark } from "./marks.js";
 
 /** @import { Box, Picture } from "./tiles.js" */
 
-/**
- * @typedef {object} Cell
- * @property {number} column
- * @property {number} row
- */
+/** @typedef {{ column: number, row: number }} Cell */
 
 export class CellPicture {
   /** @readonly @type {HTMLElement} */
@@ -90,20 +86,15 @@ export class CellPicture {
     this.#mark();
   }
 
-  /** @returns {number} */
   get #columns() {
     return this.canvas.width / this.#size;
   }
 
-  /** @returns {number} */
   get #rows() {
     return this.canvas.height / this.#size;
   }
 
-  /**
-   * @param {MouseEvent} event
-   * @returns {Cell}
-   */
+  /** @type {(event: MouseEvent) => Cell} */
   #under(event) {
     const { left, top, width, height } = this.canvas.getBoundingClientRect();
     /** @type {(part: number, count: number) => number} */
@@ -159,8 +150,7 @@ export class CellPicture {
 
 /**
  * Draws a picture on a canvas, and gives the canvas the size of the picture.
- * @param {HTMLCanvasElement} canvas
- * @param {Picture} picture
+ * @type {(canvas: HTMLCanvasElement, picture: Picture) => void}
  */
 export function paint(canvas, { width, height, pixels }) {
   if (canvas.width !== width) canvas.width = width;

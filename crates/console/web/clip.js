@@ -14,9 +14,7 @@ const SEGMENT = 5 * 60;
 
 /**
  * A whole picture, and the messages after it.
- * @typedef {object} Segment
- * @property {PictureCopy} first
- * @property {ArrayBuffer[]} messages
+ * @typedef {{ first: PictureCopy, messages: ArrayBuffer[] }} Segment
  */
 
 export class Clip {
@@ -32,8 +30,7 @@ export class Clip {
 
   /**
    * Keeps a message that `decoder` has just decoded.
-   * @param {ArrayBuffer} message
-   * @param {Decoder} decoder
+   * @type {(message: ArrayBuffer, decoder: Decoder) => void}
    */
   add(message, decoder) {
     const { tick } = decoder;

@@ -15,10 +15,7 @@ export const LANGUAGES = /** @type {const} */ ({
 
 /** @typedef {keyof typeof LANGUAGES} Language */
 
-/**
- * @param {unknown} value
- * @returns {value is Language}
- */
+/** @type {(value: unknown) => value is Language} */
 export function isLanguage(value) {
   return typeof value === "string" && Object.hasOwn(LANGUAGES, value);
 }
@@ -43,11 +40,7 @@ const WRITERS = { python, javascript, lua };
 
 /**
  * The code for an action. With `token`, the code sends a token from the environment.
- * @param {Language} wanted
- * @param {Action} action
- * @param {string} origin
- * @param {boolean} token
- * @returns {string}
+ * @type {(wanted: Language, action: Action, origin: string, token: boolean) => string}
  */
 export function code(wanted, action, origin, token) {
   if (wanted === "curl") return curl(action, origin, token);
@@ -67,11 +60,7 @@ export const ENDINGS = /** @type {const} */ ({ curl: "sh", python: "py", javascr
 
 /**
  * A program that performs actions one after another. The title of each action is in a comment.
- * @param {Language} wanted
- * @param {readonly Action[]} actions
- * @param {string} origin
- * @param {boolean} token
- * @returns {string}
+ * @type {(wanted: Language, actions: readonly Action[], origin: string, token: boolean) => string}
  */
 export function program(wanted, actions, origin, token) {
   /** @type {Set<string>} */
@@ -103,18 +92,14 @@ const BLOCKS = {
   lua: (code) => `do\n${indented(code)}\nend`,
 };
 
-/**
- * @param {string} code
- * @returns {string}
- */
+/** @type {(code: string) => string} */
 function indented(code) {
   return code.replaceAll(/^/gm, "  ");
 }
 
 /**
  * The code for Python, with only its standard library.
- * @param {Parts} parts
- * @returns {string}
+ * @type {(parts: Parts) => string}
  */
 function python({ url, method, json, file, headers: more, token, output }) {
   const headers = Object.entries(more).map((pair) => pair.map((text) => JSON.stringify(text)).join(": "));
@@ -137,8 +122,7 @@ function python({ url, method, json, file, headers: more, token, output }) {
 
 /**
  * The code for Node.js, Deno and Bun, as a module.
- * @param {Parts} parts
- * @returns {string}
+ * @type {(parts: Parts) => string}
  */
 function javascript({ url, method, json, file, headers: more, token, output }) {
   const headers = Object.entries(more).map((pair) => pair.map((text) => JSON.stringify(text)).join(": "));
@@ -159,8 +143,7 @@ function javascript({ url, method, json, file, headers: more, token, output }) {
 
 /**
  * The code for LuaJIT, with Framewire's library.
- * @param {Parts} parts
- * @returns {string}
+ * @type {(parts: Parts) => string}
  */
 function lua({ url, method, json, file, headers: more, token, output }) {
   const options = [`url = ${JSON.stringify(url)}`, `method = ${JSON.stringify(method)}`];

@@ -1,9 +1,10 @@
 /** Commands that users run with a hotkey or by name. `?` lists the hotkeys; Ctrl+K opens the command palette. */
 
 import * as actions from "./actions.js";
-import { attempt } from "./app.js";
+import { act, attempt } from "./app.js";
 import { keyboardPlays, mapping } from "./keyboard.js";
 import { FILTERS, filter, VOLUMES, volume } from "./look.js";
+import { runsOnRequest } from "./status.js";
 
 /** @import { App } from "./app.js" */
 
@@ -21,8 +22,7 @@ const SLOTS = [1, 2, 3, 4];
 
 /**
  * Listens for the hotkeys, and returns a function that opens the command palette.
- * @param {App} app
- * @returns {() => Promise<void>}
+ * @type {(app: App) => () => Promise<void>}
  */
 export function commands(app) {
   const fixed = [...emulation(app), ...slots(app), ...looks()];
@@ -70,8 +70,7 @@ export function commands(app) {
 
 /**
  * Whether a key may run a command. It may not if it belongs to the game, to a field or to a button.
- * @param {KeyboardEvent} event
- * @returns {boolean}
+ * @type {(event: KeyboardEvent) => boolean}
  */
 function mayTake(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return false;
@@ -83,19 +82,9 @@ function mayTake(event) {
   return event.code !== "Space" || target.closest("button, a, summary") === null;
 }
 
-/**
- * @param {App} app
- * @returns {Command[]}
- */
+/** @type {(app: App) => Command[]} */
 function emulation(app) {
-  const { api, poller, status } = app;
-  /** @param {Parameters<typeof api.act>[0]} action */
-  const act = (action) =>
-    attempt(async () => {
-      await api.act(action);
-      await poller.refresh();
-    });
-  const isPaused = () => status.value.phase === "paused" || status.value.phase === "lockstep";
+  const { status } = app;
   /** @type {number | "unlimited" | undefined} */
   let before;
   /** Resolves when the last request for a speed has ended. @type {Promise<unknown> | undefined} */
@@ -106,9 +95,9 @@ function emulation(app) {
       title: "Pause or resume",
       keys: "Space",
       code: "Space",
-      run: () => act(isPaused() ? actions.resume() : actions.pause()),
+      run: () => act(app, runsOnRequest(status.value.phase) ? actions.resume() : actions.pause()),
     },
-    { title: "Step one frame", keys: ".", code: "Period", run: () => act(actions.advance(1)) },
+    { title: "Step one frame", keys: ".", code: "Period", run: () => act(app, actions.advance(1)) },
     {
       title: "Fast forward while held",
       keys: "F",
@@ -119,7 +108,7 @@ function emulation(app) {
         const { emulator } = status.value;
         if (!isHeld || before !== undefined || typeof emulator?.speed !== "number") return;
         before = emulator.speed;
-        sent = act(actions.speed("unlimited"));
+        sent = act(app, actions.speed("unlimited"));
         await sent;
       },
       release: async () => {
@@ -128,7 +117,7 @@ function emulation(app) {
         if (isHeld || before === undefined) return;
         const speed = before;
         before = undefined;
-        sent = act(actions.speed(speed));
+        sent = act(app, actions.speed(speed));
         await sent;
       },
     },
@@ -138,10 +127,7 @@ function emulation(app) {
   ];
 }
 
-/**
- * @param {App} app
- * @returns {Command[]}
- */
+/** @type {(app: App) => Command[]} */
 function slots(app) {
   return SLOTS.flatMap((number) => [
     {
@@ -191,19 +177,12 @@ function labelOf(element) {
  * @returns {Command[]}
  */
 function onThePage() {
-  const tabs = [...document.querySelectorAll("[role=tab]")].map((element) => ({
-    element,
-    title: `Open ${labelOf(element)}`,
-  }));
-  const buttons = [
-    ...document.querySelectorAll("#stage .transport button, #menu button:not([data-palette])"),
-  ].map((element) => ({
-    element,
-    title: labelOf(element),
-  }));
-  return [...tabs, ...buttons].flatMap(({ element, title }) =>
-    element instanceof HTMLElement && !element.hidden && title !== ""
-      ? [{ title, run: () => element.click() }]
-      : [],
-  );
+  const tabs = document.querySelectorAll("[role=tab]");
+  const buttons = document.querySelectorAll("#stage .transport button, #menu button:not([data-palette])");
+  return [...tabs, ...buttons].flatMap((element) => {
+    const label = labelOf(element);
+    if (!(element instanceof HTMLElement) || element.hidden || label === "") return [];
+    const title = element.matches("[role=tab]") ? `Open ${label}` : label;
+    return [{ title, run: () => element.click() }];
+  });
 }

@@ -91,10 +91,7 @@ export class Comparison {
   }
 }
 
-/**
- * @param {Range} range
- * @returns {string}
- */
+/** @type {(range: Range) => string} */
 function change({ old, new: now, length }) {
   /** @param {string} bytes */
   const short = (bytes) => bytes.slice(0, BYTES * 2) + (length > BYTES ? "…" : "");

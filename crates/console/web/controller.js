@@ -26,10 +26,7 @@ export class Controller {
   #api;
   /** Mask of the keys that the emulator holds, as far as this page knows. */
   #sent = 0;
-  /**
-   * When each key was pressed. The index is the number of the key's bit.
-   * @type {number[]}
-   */
+  /** When each key was pressed. The index is the number of the key's bit. @type {number[]} */
   #since = [];
 
   /**
@@ -50,8 +47,7 @@ export class Controller {
 
   /**
    * Sets the keys that `source` (a pointer, the keyboard, …) holds.
-   * @param {string} source
-   * @param {Iterable<Key>} keys
+   * @type {(source: string, keys: Iterable<Key>) => void}
    */
   hold(source, keys) {
     const mask = maskOf(keys);
@@ -112,10 +108,7 @@ export class Controller {
   }
 }
 
-/**
- * @param {number} mask
- * @param {(bit: number) => void} act
- */
+/** @type {(mask: number, act: (bit: number) => void) => void} */
 function forBits(mask, act) {
   for (let bit = 0; mask >> bit !== 0; bit += 1) if (mask & (1 << bit)) act(bit);
 }

@@ -19,9 +19,7 @@ import { icon } from "./icons.js";
 
 /**
  * A button. It ignores clicks while its action is running.
- * @param {ButtonLook} look
- * @param {(event: MouseEvent) => unknown} act
- * @returns {HTMLButtonElement}
+ * @type {(look: ButtonLook, act: (event: MouseEvent) => unknown) => HTMLButtonElement}
  */
 export function button(look, act) {
   const classes = [look.kind ?? "", look.compact ? "square" : ""].join(" ").trim();
@@ -44,10 +42,19 @@ export function button(look, act) {
 }
 
 /**
+ * A small button in an entry of a list. Its accessible name contains the name of the entry; its tooltip does not.
+ * @type {(
+ *   icon: IconName, verb: string, name: string, act: () => unknown, kind?: "primary" | "quiet"
+ * ) => HTMLButtonElement}
+ */
+export function entryButton(icon, verb, name, act, kind = "quiet") {
+  return button({ icon, label: `${verb} ${name}`, compact: true, kind, hint: verb }, act);
+}
+
+/**
  * Disables a control and shows the reason as its tooltip. Without a reason, enables the control. A disabled control can
  * still get the focus.
- * @param {HTMLElement} control
- * @param {string | undefined} reason
+ * @type {(control: HTMLElement, reason: string | undefined) => void}
  */
 export function disable(control, reason) {
   if (reason === undefined) {
@@ -62,9 +69,7 @@ export function disable(control, reason) {
 
 /**
  * A field with a label. If `hidden` is true, the label is only for assistive technology.
- * @param {string} label
- * @param {HTMLInputElement | HTMLSelectElement} input
- * @returns {HTMLElement}
+ * @type {(label: string, input: HTMLInputElement | HTMLSelectElement, hidden?: boolean) => HTMLElement}
  */
 export function field(label, input, hidden = false) {
   input.id ||= freshId("field");
@@ -78,8 +83,7 @@ export function field(label, input, hidden = false) {
 
 /**
  * A field for text that is not prose, such as an address. The browser neither checks its spelling nor completes it.
- * @param {Props} props
- * @returns {HTMLInputElement}
+ * @type {(props: Props) => HTMLInputElement}
  */
 export function codeInput(props) {
   return el("input", { type: "text", spellcheck: "false", autocomplete: "off", ...props });
@@ -87,8 +91,7 @@ export function codeInput(props) {
 
 /**
  * Sets the options of a select element and keeps the selection. Does nothing if the options are the same as before.
- * @param {HTMLSelectElement} select
- * @param {readonly { value: string; label: string }[]} options
+ * @type {(select: HTMLSelectElement, options: readonly { value: string; label: string }[]) => void}
  */
 export function setOptions(select, options) {
   const before = [...select.options].map((option) => `${option.value} ${option.label}`).join("\n");
@@ -100,9 +103,7 @@ export function setOptions(select, options) {
 
 /**
  * A form with its fields in one line. Enter and the submit button call `submit`.
- * @param {() => unknown} submit
- * @param {...Child} children
- * @returns {HTMLFormElement}
+ * @type {(submit: () => unknown, ...children: Child[]) => HTMLFormElement}
  */
 export function lineForm(submit, ...children) {
   const form = el("form", { class: "line" }, ...children);
@@ -116,8 +117,7 @@ export function lineForm(submit, ...children) {
 /**
  * Moves the focus to the picture after a click with the pointer on a button in `root`. Otherwise Enter, which is the
  * game's Start key, would press that button again.
- * @param {HTMLElement} root
- * @param {HTMLElement} picture
+ * @type {(root: HTMLElement, picture: HTMLElement) => void}
  */
 export function playAfterClicks(root, picture) {
   root.addEventListener("click", (event) => {
@@ -128,8 +128,7 @@ export function playAfterClicks(root, picture) {
 
 /**
  * A text that explains a panel or a part of it.
- * @param {...Child} text
- * @returns {HTMLElement}
+ * @type {(...text: Child[]) => HTMLElement}
  */
 export function about(...text) {
   return el("p", { class: "about" }, ...text);
@@ -137,8 +136,7 @@ export function about(...text) {
 
 /**
  * The text that an empty panel shows.
- * @param {string} text
- * @returns {HTMLElement}
+ * @type {(text: string) => HTMLElement}
  */
 export function empty(text) {
   return el("p", { class: "empty" }, text);

@@ -17,8 +17,7 @@
 
 /**
  * Path and query of an action.
- * @param {Action} action
- * @returns {string}
+ * @type {(action: Action) => string}
  */
 export function target(action) {
   const query = new URLSearchParams();
@@ -31,10 +30,7 @@ export function target(action) {
 
 /**
  * The curl command for an action. With `token`, the command sends a token from the environment.
- * @param {Action} action
- * @param {string} origin
- * @param {boolean} token
- * @returns {string}
+ * @type {(action: Action, origin: string, token: boolean) => string}
  */
 export function curl(action, origin, token) {
   const words = ["curl"];
@@ -55,8 +51,7 @@ export function curl(action, origin, token) {
 
 /**
  * A word, quoted for a POSIX shell.
- * @param {string} word
- * @returns {string}
+ * @type {(word: string) => string}
  */
 function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

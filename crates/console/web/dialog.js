@@ -9,11 +9,7 @@ import { el, freshId } from "./dom.js";
 
 /**
  * Asks for a confirmation; true if the user confirms. While the page copies actions, it is true without a question.
- * @param {Api} api
- * @param {string} question
- * @param {string} detail
- * @param {string} yes
- * @returns {Promise<boolean>}
+ * @type {(api: Api, question: string, detail: string, yes: string) => Promise<boolean>}
  */
 export async function confirm(api, question, detail, yes) {
   return api.copying.value || (await ask(question, yes, "danger", el("p", {}, detail))) !== undefined;
@@ -21,11 +17,7 @@ export async function confirm(api, question, detail, yes) {
 
 /**
  * Asks for a text; `undefined` if the user cancels or enters nothing.
- * @param {string} question
- * @param {string} label
- * @param {string} value
- * @param {string} yes
- * @returns {Promise<string | undefined>}
+ * @type {(question: string, label: string, value: string, yes: string) => Promise<string | undefined>}
  */
 export async function prompt(question, label, value, yes) {
   const input = el("input", {
@@ -40,13 +32,7 @@ export async function prompt(question, label, value, yes) {
   return answered === undefined ? undefined : input.value.trim() || undefined;
 }
 
-/**
- * @param {string} question
- * @param {string} yes
- * @param {string} kind
- * @param {...Child} content
- * @returns {Promise<"yes" | undefined>}
- */
+/** @type {(question: string, yes: string, kind: string, ...content: Child[]) => Promise<"yes" | undefined>} */
 function ask(question, yes, kind, ...content) {
   const title = el("h2", { id: freshId("title") }, question);
   const dialog = el("dialog", { "aria-labelledby": title.id });

@@ -22,9 +22,7 @@ export function el(tag, props = {}, ...children) {
 
 /**
  * Sets an attribute. The values `false`, `undefined` and `null` remove it.
- * @param {Element} element
- * @param {string} name
- * @param {unknown} value
+ * @type {(element: Element, name: string, value: unknown) => void}
  */
 export function setAttribute(element, name, value) {
   if (value === false || value === undefined || value === null) element.removeAttribute(name);
@@ -33,8 +31,7 @@ export function setAttribute(element, name, value) {
 
 /**
  * Replaces all children.
- * @param {Element} element
- * @param {...Child} children
+ * @type {(element: Element, ...children: Child[]) => void}
  */
 export function fill(element, ...children) {
   element.replaceChildren(...children.filter(isPresent));
@@ -42,8 +39,7 @@ export function fill(element, ...children) {
 
 /**
  * The element of `index.html` with this id.
- * @param {string} id
- * @returns {HTMLElement}
+ * @type {(id: string) => HTMLElement}
  */
 export function byId(id) {
   const element = document.getElementById(id);
@@ -55,8 +51,7 @@ let ids = 0;
 
 /**
  * A unique id.
- * @param {string} prefix
- * @returns {string}
+ * @type {(prefix: string) => string}
  */
 export function freshId(prefix) {
   ids += 1;
@@ -65,8 +60,7 @@ export function freshId(prefix) {
 
 /**
  * Sets the text of an element if it differs, so that the browser does not paint unchanged text again.
- * @param {Element} element
- * @param {string} text
+ * @type {(element: Element, text: string) => void}
  */
 export function setText(element, text) {
   const { firstChild } = element;
@@ -76,10 +70,7 @@ export function setText(element, text) {
   } else if (element.textContent !== text) element.textContent = text;
 }
 
-/**
- * @param {Child} child
- * @returns {child is Node | string}
- */
+/** @type {(child: Child) => child is Node | string} */
 function isPresent(child) {
   return child !== null && child !== undefined && child !== false;
 }

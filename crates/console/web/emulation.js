@@ -16,11 +16,7 @@ import { ApiError } from "./api.js";
  * @property {number} size In bytes.
  */
 
-/**
- * @typedef {object} Outcome
- * @property {number} frame
- * @property {{ value?: unknown; error?: { detail: string } }[]} results
- */
+/** @typedef {{ frame: number, results: { value?: unknown; error?: { detail: string } }[] }} Outcome */
 
 export class EmulatorClient {
   #rpc;
@@ -74,10 +70,7 @@ export class EmulatorClient {
 
   /**
    * Reads bytes from the bus (an empty `domain`) or from a domain, where addresses are offsets.
-   * @param {string} domain
-   * @param {number} address
-   * @param {number} length
-   * @returns {Promise<Uint8Array>}
+   * @type {(domain: string, address: number, length: number) => Promise<Uint8Array>}
    */
   async read(domain, address, length) {
     const where = domain === "" ? { op: "read_range" } : { op: "domain_read_range", domain };
@@ -103,8 +96,7 @@ export class EmulatorClient {
 
   /**
    * Runs operations in order at one frame boundary. Returns their values or throws the first error.
-   * @param {object[]} ops
-   * @returns {Promise<unknown[]>}
+   * @type {(ops: object[]) => Promise<unknown[]>}
    */
   async batch(ops) {
     return (await this.#perform(ops)).values;
@@ -131,10 +123,7 @@ export class EmulatorClient {
     return { frame, bytes: fromBase64(String(values[0])) };
   }
 
-  /**
-   * @param {object[]} ops
-   * @returns {Promise<{ frame: number, values: unknown[] }>}
-   */
+  /** @type {(ops: object[]) => Promise<{ frame: number, values: unknown[] }>} */
   async #perform(ops) {
     /** @type {Outcome} */
     const { frame, results } = await this.#rpc.call("batch", { ops, emulator: this.#api.emulator.value });
@@ -154,10 +143,7 @@ export class EmulatorClient {
   }
 }
 
-/**
- * @param {string} text
- * @returns {Uint8Array}
- */
+/** @type {(text: string) => Uint8Array} */
 function fromBase64(text) {
   const characters = atob(text);
   const bytes = new Uint8Array(characters.length);

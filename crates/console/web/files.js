@@ -28,8 +28,7 @@ const ACCEPTED =
 
 /**
  * A button that opens files, with the same effect as dropping them on the page.
- * @param {App} app
- * @returns {HTMLElement}
+ * @type {(app: App) => HTMLElement}
  */
 export function fileButton(app) {
   const input = el("input", { type: "file", accept: ACCEPTED, multiple: true, hidden: true });
@@ -48,9 +47,7 @@ export function fileButton(app) {
 
 /**
  * Loads a file. The extension of its name decides what kind of file it is.
- * @param {App} app
- * @param {File} file
- * @returns {Promise<void>}
+ * @type {(app: App, file: File) => Promise<void>}
  */
 export async function take(app, file) {
   if (GAME.test(file.name)) return takeGame(app, file);
@@ -68,10 +65,7 @@ export async function take(app, file) {
   );
 }
 
-/**
- * @param {App} app
- * @param {File} file
- */
+/** @type {(app: App, file: File) => Promise<void>} */
 async function takeGame(app, file) {
   const name = serverName(file.name);
   try {
@@ -87,10 +81,7 @@ async function takeGame(app, file) {
   await app.poller.refresh();
 }
 
-/**
- * @param {App} app
- * @param {File} file
- */
+/** @type {(app: App, file: File) => Promise<void>} */
 async function takeSave(app, file) {
   const detail = "It replaces what this game has saved, and the game is reset. This cannot be undone.";
   if (!(await confirm(app.api, `Load ${file.name}?`, detail, "Load"))) return;
@@ -102,8 +93,7 @@ async function takeSave(app, file) {
 /**
  * Changes a name to one that the server accepts: at most 64 characters, with a letter or a digit at its start, and no
  * dot at its end.
- * @param {string} name
- * @returns {string}
+ * @type {(name: string) => string}
  */
 function serverName(name) {
   const ending = /\.\w{1,9}$/.exec(name)?.[0] ?? "";
@@ -114,10 +104,7 @@ function serverName(name) {
 
 /**
  * Performs an action that loads a state, and offers to go back to the frame that the game had reached before.
- * @param {App} app
- * @param {Action} action
- * @param {string} message
- * @returns {Promise<void>}
+ * @type {(app: App, action: Action, message: string) => Promise<void>}
  */
 export async function loadState(app, action, message) {
   const before = app.api.copying.value ? undefined : await placeOf(app);
@@ -133,8 +120,7 @@ export async function loadState(app, action, message) {
 
 /**
  * The emulator's current place in its history; `undefined` if its history is empty, or if the request fails.
- * @param {App} app
- * @returns {Promise<{ frame: number, line: number } | undefined>}
+ * @type {(app: App) => Promise<{ frame: number, line: number } | undefined>}
  */
 async function placeOf(app) {
   try {

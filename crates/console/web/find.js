@@ -13,11 +13,7 @@ import { placeRow } from "./places.js";
 /** How many places are listed at most. */
 const MOST = 20;
 
-/**
- * @param {App} app
- * @param {PlaceUse} use
- * @returns {HTMLElement}
- */
+/** @type {(app: App, use: PlaceUse) => HTMLElement} */
 export function finder(app, use) {
   const input = codeInput({ placeholder: "text to find" });
   const kind = el(

@@ -40,9 +40,7 @@ export class FrozenList {
 
   /**
    * Freezes a number at an address of the bus.
-   * @param {string} address
-   * @param {number} value
-   * @param {string} type
+   * @type {(address: string, value: number, type: string) => Promise<void>}
    */
   async freeze(address, value, type) {
     await this.#act(actions.freeze(address, value, type));
@@ -75,10 +73,7 @@ export class FrozenList {
     fill(this.element, ...frozen.map((one) => this.#row(one)));
   }
 
-  /**
-   * @param {FrozenValue} one
-   * @returns {HTMLElement}
-   */
+  /** @type {(one: FrozenValue) => HTMLElement} */
   #row({ address, type, value, data }) {
     return el(
       "li",

@@ -101,41 +101,26 @@ function palettes(state, colour) {
   };
 }
 
-/**
- * @param {number} address
- * @param {number} length
- * @returns {Place}
- */
+/** @type {(address: number, length: number) => Place} */
 function onBus(address, length) {
   return { domain: "", address, length, text: hex(address, 4) };
 }
 
 /**
  * A place in video memory. The bus shows only one of its banks at a time.
- * @param {number} offset
- * @param {number} length
- * @returns {Place}
+ * @type {(offset: number, length: number) => Place}
  */
 function inVram(offset, length) {
   const bank = offset >= BANK ? "1:" : "";
   return { domain: "vram", address: offset, length, text: bank + hex(0x8000 + (offset % BANK), 4) };
 }
 
-/**
- * @param {string} label
- * @param {number} first
- * @param {readonly Palette[]} palettes
- * @returns {TileSet}
- */
+/** @type {(label: string, first: number, palettes: readonly Palette[]) => TileSet} */
 function tileSet(label, first, palettes) {
   return { label, first, count: TILES, bits: 2, palettes, place: (tile) => inVram(first + tile * 16, 16) };
 }
 
-/**
- * @param {Memory} memory
- * @param {number} index
- * @returns {Sprite}
- */
+/** @type {(memory: Memory, index: number) => Sprite} */
 function spriteOf({ colour, vram, oam, io, sprite }, index) {
   const [rawY = 0, rawX = 0, number = 0, attributes = 0] = oam.subarray(index * 4);
   const height = io(LCDC) & 4 ? 16 : 8;
@@ -173,10 +158,7 @@ function spriteOf({ colour, vram, oam, io, sprite }, index) {
   };
 }
 
-/**
- * @param {Memory} memory
- * @returns {Layer}
- */
+/** @type {(memory: Memory) => Layer} */
 function backgroundLayer(memory) {
   const { colour, io } = memory;
   const control = io(LCDC);
@@ -189,10 +171,7 @@ function backgroundLayer(memory) {
   };
 }
 
-/**
- * @param {Memory} memory
- * @returns {Layer}
- */
+/** @type {(memory: Memory) => Layer} */
 function windowLayer(memory) {
   const { colour, io } = memory;
   const control = io(LCDC);

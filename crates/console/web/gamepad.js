@@ -110,8 +110,7 @@ export function playByGamepad(controller) {
 
 /**
  * The buttons and sticks of a gamepad that are pressed or pushed.
- * @param {Pick<Gamepad, "buttons" | "axes">} pad
- * @returns {Set<string>}
+ * @type {(pad: Pick<Gamepad, "buttons" | "axes">) => Set<string>}
  */
 export function partsHeld(pad) {
   const buttons = pad.buttons.flatMap((button, index) => (button.pressed ? [`b${index}`] : []));
@@ -123,9 +122,7 @@ export function partsHeld(pad) {
 
 /**
  * The keys that parts of a gamepad stand for.
- * @param {Iterable<string>} parts
- * @param {Mapping} from
- * @returns {Set<Key>}
+ * @type {(parts: Iterable<string>, from: Mapping) => Set<Key>}
  */
 export function keysFor(parts, from) {
   return new Set([...parts].flatMap((part) => from[part] ?? []));
@@ -133,19 +130,14 @@ export function keysFor(parts, from) {
 
 /**
  * The names of the parts that stand for `key`.
- * @param {Key} key
- * @param {Mapping} from
- * @returns {string}
+ * @type {(key: Key, from: Mapping) => string}
  */
 export function partNames(key, from) {
   const parts = Object.keys(from).filter((part) => from[part] === key);
   return parts.map(partName).join(", ") || "none";
 }
 
-/**
- * @param {string} part
- * @returns {string}
- */
+/** @type {(part: string) => string} */
 function partName(part) {
   if (part.startsWith("b")) return part.slice(1);
   const [, axis = "0", way] = /^a(\d+)(.)$/.exec(part) ?? [];

@@ -108,33 +108,17 @@ export function gbaGraphics(frame, [io, palette, vram, oam]) {
   };
 }
 
-/**
- * @param {number} address
- * @param {number} length
- * @returns {Place}
- */
+/** @type {(address: number, length: number) => Place} */
 function onBus(address, length) {
   return { domain: "", address, length, text: hex(address, 8) };
 }
 
-/**
- * @param {string} label
- * @param {Uint8Array} bytes
- * @param {number} first
- * @param {number} count
- * @returns {Palette}
- */
+/** @type {(label: string, bytes: Uint8Array, first: number, count: number) => Palette} */
 function paletteAt(label, bytes, first, count) {
   return { label, place: onBus(PALETTE + first, count * 2), colours: coloursOf(bytes, first, count) };
 }
 
-/**
- * @param {string} label
- * @param {number} first
- * @param {number} bits
- * @param {readonly Palette[]} palettes
- * @returns {TileSet}
- */
+/** @type {(label: string, first: number, bits: number, palettes: readonly Palette[]) => TileSet} */
 function tileSet(label, first, bits, palettes) {
   const end = first === 0 ? SPRITE_TILES : VRAM_END;
   const size = TILE * bits;
@@ -148,11 +132,7 @@ function tileSet(label, first, bits, palettes) {
   };
 }
 
-/**
- * @param {Memory} memory
- * @param {number} index
- * @returns {Sprite}
- */
+/** @type {(memory: Memory, index: number) => Sprite} */
 function sprite(memory, index) {
   const [a, b, c] = [0, 2, 4].map((at) => halfword(memory.oam, index * 8 + at));
   if (a === undefined || b === undefined || c === undefined) throw new Error("a sprite has three halfwords");
@@ -221,8 +201,7 @@ function drawSprite(memory, tile, width, height) {
 
 /**
  * Whether the tiles of a sprite follow one another in memory.
- * @param {Memory} memory
- * @returns {boolean}
+ * @type {(memory: Memory) => boolean}
  */
 function isInRow({ io }) {
   return (halfword(io, DISPCNT) & 0x40) !== 0;
@@ -230,8 +209,7 @@ function isInRow({ io }) {
 
 /**
  * The backgrounds of the current mode.
- * @param {Memory} memory
- * @returns {readonly Layer[]}
+ * @type {(memory: Memory) => readonly Layer[]}
  */
 function layers(memory) {
   const control = halfword(memory.io, DISPCNT);
@@ -246,10 +224,7 @@ function layers(memory) {
 
 /**
  * A background that cannot be rotated. Each entry of its map selects a tile and its palette, and can flip the tile.
- * @param {Memory} memory
- * @param {number} number
- * @param {boolean} on
- * @returns {Layer}
+ * @type {(memory: Memory, number: number, on: boolean) => Layer}
  */
 function textLayer(memory, number, on) {
   const { io, vram } = memory;
@@ -306,10 +281,7 @@ function textLayer(memory, number, on) {
 
 /**
  * An affine background: it can be rotated and scaled. The entries of its map are only the numbers of tiles.
- * @param {Memory} memory
- * @param {number} number
- * @param {boolean} on
- * @returns {Layer}
+ * @type {(memory: Memory, number: number, on: boolean) => Layer}
  */
 function affineLayer({ io, vram, background256: [palette] }, number, on) {
   const control = halfword(io, BGCNT + number * 2);
@@ -342,10 +314,7 @@ function affineLayer({ io, vram, background256: [palette] }, number, on) {
 
 /**
  * The bitmap of modes 3 to 5. In modes 4 and 5, there are two, and a bit of DISPCNT selects the visible one.
- * @param {Memory} memory
- * @param {number} mode
- * @param {number} control
- * @returns {Layer}
+ * @type {(memory: Memory, mode: number, control: number) => Layer}
  */
 function bitmap({ io, vram, background256: [palette] }, mode, control) {
   const { width, height } = mode === 5 ? { width: 160, height: 128 } : SCREEN;
@@ -375,13 +344,7 @@ function bitmap({ io, vram, background256: [palette] }, mode, control) {
   };
 }
 
-/**
- * @param {number} control
- * @param {boolean} on
- * @param {number} width
- * @param {number} height
- * @returns {Facts}
- */
+/** @type {(control: number, on: boolean, width: number, height: number) => Facts} */
 function commonFacts(control, on, width, height) {
   return [
     ["Shown", on ? "yes" : "no"],
@@ -392,9 +355,7 @@ function commonFacts(control, on, width, height) {
 
 /**
  * The matrix of a background that can be rotated.
- * @param {Uint8Array} io
- * @param {number} number
- * @returns {string}
+ * @type {(io: Uint8Array, number: number) => string}
  */
 function matrix(io, number) {
   const first = BG2PA + (number - 2) * 0x10;

@@ -48,9 +48,7 @@ export function gif(frames, scale) {
 
 /**
  * How long a picture is shown, in hundredths of a second. Rounding errors do not add up.
- * @param {readonly number[]} ticks
- * @param {number} index
- * @returns {number}
+ * @type {(ticks: readonly number[], index: number) => number}
  */
 function delay(ticks, index) {
   const first = ticks[0] ?? 0;
@@ -92,9 +90,7 @@ function control(hundredths) {
 
 /**
  * The smallest box that contains all differences; `undefined` if there are no differences.
- * @param {Uint32Array} before
- * @param {Picture} picture
- * @returns {Box | undefined}
+ * @type {(before: Uint32Array, picture: Picture) => Box | undefined}
  */
 function changed(before, { width, height, pixels }) {
   const box = { left: width, top: height, right: 0, bottom: 0 };
@@ -110,13 +106,7 @@ function changed(before, { width, height, pixels }) {
   return box.bottom === 0 ? undefined : box;
 }
 
-/**
- * @param {Picture} picture
- * @param {Uint32Array | undefined} before
- * @param {Box} box
- * @param {number} scale
- * @returns {Uint8Array}
- */
+/** @type {(picture: Picture, before: Uint32Array | undefined, box: Box, scale: number) => Uint8Array} */
 function picture(picture, before, box, scale) {
   const wide = box.right - box.left;
   const high = box.bottom - box.top;
@@ -143,10 +133,7 @@ function picture(picture, before, box, scale) {
  * The colour of each pixel of a box, as an index into `colours` that starts at 1. The index 0 means that the pixel has
  * not changed. If there are too many colours, the lowest bits of red, green and blue are dropped until few enough are
  * left.
- * @param {Picture} picture
- * @param {Uint32Array | undefined} before
- * @param {Box} box
- * @returns {{ indices: Uint8Array, colours: number[] }}
+ * @type {(picture: Picture, before: Uint32Array | undefined, box: Box) => { indices: Uint8Array, colours: number[] }}
  */
 function indexed({ width, pixels }, before, { left, top, right, bottom }) {
   const indices = new Uint8Array((right - left) * (bottom - top));
@@ -172,13 +159,7 @@ function indexed({ width, pixels }, before, { left, top, right, bottom }) {
   }
 }
 
-/**
- * @param {Uint8Array} indices
- * @param {number} width
- * @param {number} height
- * @param {number} scale
- * @returns {Uint8Array}
- */
+/** @type {(indices: Uint8Array, width: number, height: number, scale: number) => Uint8Array} */
 function enlarged(indices, width, height, scale) {
   if (scale === 1) return indices;
   const line = width * scale;
@@ -248,10 +229,7 @@ class CodeWriter {
     this.#bytes.push(smallest, 0);
   }
 
-  /**
-   * @param {number} code
-   * @param {number} size
-   */
+  /** @type {(code: number, size: number) => void} */
   put(code, size) {
     this.last = code;
     this.#held |= code << this.#bits;
@@ -263,7 +241,6 @@ class CodeWriter {
     }
   }
 
-  /** @returns {Uint8Array} */
   finish() {
     if (this.#bits > 0) this.#byte(this.#held & 255);
     // An empty block ends the picture. The current block may already be empty.

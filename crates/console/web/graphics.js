@@ -90,10 +90,7 @@ export class GraphicsPanel {
     });
   }
 
-  /**
-   * Called when the panel is shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     this.#visible = visible;
     clearTimeout(this.#timer);

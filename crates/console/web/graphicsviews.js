@@ -51,10 +51,7 @@ export class PalettesView {
     this.#cells.show(drawPalettes(palettes), SWATCH);
   }
 
-  /**
-   * @param {Graphics} graphics
-   * @returns {Detail | undefined}
-   */
+  /** @type {(graphics: Graphics) => Detail | undefined} */
   detail({ palettes }) {
     const { column = 0, row = -1 } = this.#cells.cell ?? {};
     const palette = palettes[row];
@@ -116,10 +113,7 @@ export class TilesView {
     this.#cells.show(drawTiles(graphics.vram, set, colours, ACROSS), Number(this.#zoom.value));
   }
 
-  /**
-   * @param {Graphics} graphics
-   * @returns {Detail | undefined}
-   */
+  /** @type {(graphics: Graphics) => Detail | undefined} */
   detail(graphics) {
     const set = this.#chosen(graphics);
     const cell = this.#cells.cell;
@@ -141,18 +135,12 @@ export class TilesView {
     return this.#cells.canvas;
   }
 
-  /**
-   * @param {Graphics} graphics
-   * @returns {TileSet | undefined}
-   */
+  /** @type {(graphics: Graphics) => TileSet | undefined} */
   #chosen({ tileSets }) {
     return tileSets[Number(this.#set.value)];
   }
 
-  /**
-   * @param {TileSet} set
-   * @returns {Uint32Array}
-   */
+  /** @type {(set: TileSet) => Uint32Array} */
   #colours({ palettes }) {
     return palettes[Number(this.#palette.value)]?.colours ?? new Uint32Array(0);
   }
@@ -204,10 +192,7 @@ export class SpritesView {
     this.#none.hidden = shown > 0;
   }
 
-  /**
-   * @param {Graphics} graphics
-   * @returns {Detail | undefined}
-   */
+  /** @type {(graphics: Graphics) => Detail | undefined} */
   detail({ sprites }) {
     const sprite = sprites[this.#hovered ?? this.#chosen ?? -1];
     if (!sprite) return undefined;
@@ -315,10 +300,7 @@ export class LayersView {
     );
   }
 
-  /**
-   * @param {Graphics} graphics
-   * @returns {Detail | undefined}
-   */
+  /** @type {(graphics: Graphics) => Detail | undefined} */
   detail(graphics) {
     const cell = this.#cells.cell;
     const layer = this.#chosen(graphics);
@@ -335,10 +317,7 @@ export class LayersView {
     return this.#cells.canvas;
   }
 
-  /**
-   * @param {Graphics} graphics
-   * @returns {Layer | undefined}
-   */
+  /** @type {(graphics: Graphics) => Layer | undefined} */
   #chosen({ layers }) {
     return layers[Number(this.#layer.value)] ?? layers[0];
   }
@@ -361,9 +340,7 @@ function numbered(all) {
 
 /**
  * A box in a picture that wraps around at its edges. A box that crosses an edge appears at the opposite edge too.
- * @param {Box} box
- * @param {{ width: number, height: number }} picture
- * @returns {readonly Box[]}
+ * @type {(box: Box, picture: { width: number, height: number }) => readonly Box[]}
  */
 function wrapped(box, { width, height }) {
   const lefts = box.x + box.width > width ? [box.x, box.x - width] : [box.x];

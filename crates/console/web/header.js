@@ -3,12 +3,14 @@
 import { LANGUAGES, language } from "./code.js";
 import { button, field, setOptions } from "./controls.js";
 import { byId, el, fill, setText } from "./dom.js";
+import { icon } from "./icons.js";
 import { milliseconds } from "./link.js";
-import { themeButton } from "./theme.js";
+import { oneOf, setting } from "./settings.js";
 import { VIEW_ONLY } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
+ * @import { IconName } from "./icons.js"
  * @import { Latency } from "./link.js"
  * @import { EmulatorState, Phase } from "./status.js"
  */
@@ -46,8 +48,7 @@ export function header(app, latency, openPalette) {
 
 /**
  * Selects the emulator that the page shows and controls, and puts its name into the URL of the page.
- * @param {App} app
- * @param {string} name
+ * @type {(app: App, name: string) => void}
  */
 export function selectEmulator(app, name) {
   app.controller.releaseAll();
@@ -57,10 +58,7 @@ export function selectEmulator(app, name) {
   history.replaceState(null, "", url);
 }
 
-/**
- * @param {App} app
- * @returns {HTMLElement}
- */
+/** @type {(app: App) => HTMLElement} */
 function chooser(app) {
   const select = el("select", {});
   const title = el("span", { class: "game" });
@@ -79,10 +77,7 @@ function chooser(app) {
   return el("div", { class: "chooser" }, choice, title);
 }
 
-/**
- * @param {App} app
- * @returns {HTMLElement}
- */
+/** @type {(app: App) => HTMLElement} */
 function stateBadge(app) {
   const word = el("span", {});
   const rate = el("span", { class: "number" });
@@ -101,8 +96,7 @@ function stateBadge(app) {
 
 /**
  * A badge that is visible while the game's battery save cannot be written.
- * @param {App} app
- * @returns {HTMLElement}
+ * @type {(app: App) => HTMLElement}
  */
 function saveBadge(app) {
   const badge = el("p", { class: "badge", role: "status" }, el("span", { class: "dot" }), "Not saved");
@@ -116,8 +110,7 @@ function saveBadge(app) {
 
 /**
  * A badge that is visible while the token of this browser allows only reading.
- * @param {App} app
- * @returns {HTMLElement}
+ * @type {(app: App) => HTMLElement}
  */
 function viewOnlyBadge(app) {
   const badge = el("p", { class: "badge", role: "status" }, "View only");
@@ -164,11 +157,7 @@ class MeanRate {
   }
 }
 
-/**
- * @param {App} app
- * @param {Latency} latency
- * @returns {HTMLElement}
- */
+/** @type {(app: App, latency: Latency) => HTMLElement} */
 function latencyBadge(app, latency) {
   const number = el("span", { class: "number" });
   const badge = el(
@@ -189,8 +178,7 @@ function latencyBadge(app, latency) {
 
 /**
  * A button that opens the command palette, also for users without a keyboard.
- * @param {() => Promise<void>} openPalette
- * @returns {HTMLElement}
+ * @type {(openPalette: () => Promise<void>) => HTMLElement}
  */
 function commandsButton(openPalette) {
   const control = button(
@@ -204,8 +192,7 @@ function commandsButton(openPalette) {
 
 /**
  * A switch. While it is on, the page copies each action as a command instead of sending it.
- * @param {App} app
- * @returns {HTMLElement}
+ * @type {(app: App) => HTMLElement}
  */
 function curlButton(app) {
   const { copying } = app.api;
@@ -239,13 +226,43 @@ function curlButton(app) {
 
 /**
  * A button that reloads the page. The server sends the login form to a browser without a token.
- * @param {App} app
- * @returns {HTMLElement}
+ * @type {(app: App) => HTMLElement}
  */
 function signInButton(app) {
   const control = button({ icon: "lock", label: "Sign in", kind: "primary" }, () => location.reload());
   app.api.locked.follow((locked) => {
     control.hidden = !locked;
+  });
+  return control;
+}
+
+/** The themes: light, dark, or the system's. */
+const THEMES = /** @type {const} */ (["auto", "light", "dark"]);
+/** @typedef {(typeof THEMES)[number]} Theme */
+
+/** @type {Record<Theme, { icon: IconName; label: string }>} */
+const LOOKS = {
+  auto: { icon: "auto", label: "Theme: system" },
+  light: { icon: "sun", label: "Theme: light" },
+  dark: { icon: "moon", label: "Theme: dark" },
+};
+
+/**
+ * A button that switches to the next theme.
+ * @returns {HTMLButtonElement}
+ */
+function themeButton() {
+  const theme = setting("theme", "auto", oneOf(THEMES));
+  const control = el("button", { type: "button", class: "quiet square" });
+  control.addEventListener("click", () => {
+    theme.set(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "auto");
+  });
+  theme.follow((chosen) => {
+    document.documentElement.dataset.theme = chosen;
+    const look = LOOKS[chosen];
+    control.setAttribute("aria-label", look.label);
+    control.title = look.label;
+    fill(control, icon(look.icon));
   });
   return control;
 }

@@ -22,19 +22,13 @@ const MARKED_MS = 900;
  * @property {boolean} odd Alternates from band to band, so that neighbours get different colours.
  */
 
-/**
- * @typedef {object} Cell
- * @property {HTMLElement} hex
- * @property {number} value
- * @property {number} changedAt
- */
+/** @typedef {{ hex: HTMLElement, value: number, changedAt: number }} Cell */
 
 export class HexGrid {
   /** @readonly @type {HTMLElement} */
   element;
   #events;
-  /** @type {HTMLElement} */
-  #body;
+  #body = el("div", { class: "rows" });
   /** @type {Cell[]} */
   #cells = [];
   /** @type {HTMLElement[]} */
@@ -70,7 +64,6 @@ export class HexGrid {
   constructor(label, across, rows, events) {
     this.#events = events;
     this.#across = across;
-    this.#body = el("div", { class: "rows" });
     this.element = el(
       "div",
       { class: "hexgrid", role: "grid", "aria-label": label, "aria-multiselectable": "true" },
@@ -139,8 +132,7 @@ export class HexGrid {
 
   /**
    * Sets the number of bytes in a row, and the number of rows.
-   * @param {number} across
-   * @param {number} rows
+   * @type {(across: number, rows: number) => void}
    */
   resize(across, rows) {
     this.#across = across;
@@ -234,8 +226,7 @@ export class HexGrid {
 
   /**
    * Sets the bytes and highlights changes for a while.
-   * @param {Uint8Array} bytes
-   * @param {number} now
+   * @type {(bytes: Uint8Array, now: number) => void}
    */
   update(bytes, now) {
     this.#bytes = [...bytes];
@@ -261,8 +252,7 @@ export class HexGrid {
 
   /**
    * The byte at an address, if it is visible and known.
-   * @param {number} address
-   * @returns {number | undefined}
+   * @type {(address: number) => number | undefined}
    */
   byte(address) {
     return this.#bytes[address - this.#start];
@@ -293,8 +283,7 @@ export class HexGrid {
 
   /**
    * The number whose first byte has this index; `undefined` if a byte of it is unknown.
-   * @param {number} index
-   * @returns {number | undefined}
+   * @type {(index: number) => number | undefined}
    */
   #number(index) {
     let value = 0;
@@ -308,8 +297,7 @@ export class HexGrid {
 
   /**
    * The address of the cell at the pointer.
-   * @param {Event} event
-   * @returns {number | undefined}
+   * @type {(event: Event) => number | undefined}
    */
   #under(event) {
     /** @type {HTMLElement | null} */
@@ -423,9 +411,7 @@ export class HexGrid {
 
 /**
  * A number in hexadecimal with at least `digits` digits.
- * @param {number} value
- * @param {number} digits
- * @returns {string}
+ * @type {(value: number, digits: number) => string}
  */
 export function hex(value, digits) {
   return (value >>> 0).toString(16).padStart(digits, "0");

@@ -36,8 +36,7 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /**
  * An icon. It is hidden from assistive technology, because there is always a text or a label next to it.
- * @param {IconName} name
- * @returns {SVGSVGElement}
+ * @type {(name: IconName) => SVGSVGElement}
  */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");

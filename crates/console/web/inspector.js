@@ -20,10 +20,7 @@ const TYPES = /** @type {const} */ (["u8", "i8", "u16", "i16", "u32", "i32"]);
  * @property {(expression: string) => void} watch
  */
 
-/**
- * @param {MemoryAccess} memory
- * @returns {{ element: HTMLElement; show(address: number): void }}
- */
+/** @type {(memory: MemoryAccess) => { element: HTMLElement; show(address: number): void }} */
 export function inspector(memory) {
   let shown = 0;
   /** @type {string | undefined} */
@@ -82,19 +79,14 @@ export function inspector(memory) {
   return { element, show };
 }
 
-/**
- * @param {Type} type
- * @returns {number}
- */
+/** @type {(type: Type) => number} */
 function bytesOf(type) {
   return Number(type.slice(1)) / 8;
 }
 
 /**
  * Reads a number from little-endian bytes.
- * @param {Type} type
- * @param {readonly (number | undefined)[]} bytes
- * @returns {string}
+ * @type {(type: Type, bytes: readonly (number | undefined)[]) => string}
  */
 function numberOf(type, bytes) {
   let value = 0;
@@ -107,12 +99,7 @@ function numberOf(type, bytes) {
   return String(value);
 }
 
-/**
- * @param {string} text
- * @param {number} value
- * @param {Type} type
- * @returns {string}
- */
+/** @type {(text: string, value: number, type: Type) => string} */
 function problemOf(text, value, type) {
   const span = 2 ** (8 * bytesOf(type));
   const least = type.startsWith("i") ? -span / 2 : 0;
@@ -124,10 +111,7 @@ function problemOf(text, value, type) {
 /**
  * The expression for the value at an address. It is a symbol's name if the symbol begins there and is a single value of
  * this type. Otherwise it has the address.
- * @param {MemoryAccess} memory
- * @param {number} address
- * @param {Type} type
- * @returns {string}
+ * @type {(memory: MemoryAccess, address: number, type: Type) => string}
  */
 function expression(memory, address, type) {
   const symbol = memory.symbol(address);

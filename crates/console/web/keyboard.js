@@ -14,10 +14,7 @@ import { setting } from "./settings.js";
  * @typedef {Readonly<Record<string, Key>>} Mapping
  */
 
-/**
- * The default mapping of mGBA.
- * @type {Mapping}
- */
+/** The default mapping of mGBA. @type {Mapping} */
 export const DEFAULT_MAPPING = {
   KeyX: "A",
   KeyZ: "B",
@@ -31,10 +28,7 @@ export const DEFAULT_MAPPING = {
   KeyA: "L",
 };
 
-/**
- * @param {unknown} value
- * @returns {value is Mapping}
- */
+/** @type {(value: unknown) => value is Mapping} */
 export function isMapping(value) {
   return typeof value === "object" && value !== null && Object.values(value).every(isKey);
 }
@@ -47,10 +41,7 @@ export const keyboardPlays = setting("keyboard-plays", true, (value) => typeof v
 
 /**
  * A copy of the mapping in which only `code` stands for `key`.
- * @param {Mapping} before
- * @param {string} code
- * @param {Key} key
- * @returns {Mapping}
+ * @type {(before: Mapping, code: string, key: Key) => Mapping}
  */
 export function remapped(before, code, key) {
   const others = Object.entries(before).filter(([otherCode, other]) => otherCode !== code && other !== key);
@@ -59,9 +50,7 @@ export function remapped(before, code, key) {
 
 /**
  * The name of the keyboard key that stands for `key`.
- * @param {Key} key
- * @param {Mapping} from
- * @returns {string}
+ * @type {(key: Key, from: Mapping) => string}
  */
 export function nameOf(key, from) {
   const code = Object.entries(from).find(([, other]) => other === key)?.[0];
@@ -70,10 +59,9 @@ export function nameOf(key, from) {
 
 /**
  * The name of a keyboard key.
- * @param {string} code
- * @returns {string}
+ * @type {(code: string) => string}
  */
-export function codeName(code) {
+function codeName(code) {
   /** @type {Record<string, string>} */
   const signs = {
     ArrowUp: "↑",
@@ -89,8 +77,7 @@ export function codeName(code) {
 /**
  * Sends the mapped keys of the keyboard to `controller`, unless the focused element needs them. If `screen` has the
  * focus, all mapped keys go to the game, except Tab, Escape, and combinations with Ctrl, Alt or Meta.
- * @param {Controller} controller
- * @param {HTMLElement} screen
+ * @type {(controller: Controller, screen: HTMLElement) => void}
  */
 export function playByKeyboard(controller, screen) {
   /** @type {Map<string, Key>} */
@@ -116,9 +103,7 @@ export function playByKeyboard(controller, screen) {
 
 /**
  * Whether a key goes to the game, and not to the focused element.
- * @param {KeyboardEvent} event
- * @param {HTMLElement} screen
- * @returns {boolean}
+ * @type {(event: KeyboardEvent, screen: HTMLElement) => boolean}
  */
 function plays(event, screen) {
   if (!keyboardPlays.value || event.defaultPrevented) return false;

@@ -16,28 +16,19 @@ export const KEYS = /** @type {const} */ ([
 
 /** @typedef {(typeof KEYS)[number]} Key */
 
-/**
- * @param {unknown} value
- * @returns {value is Key}
- */
+/** @type {(value: unknown) => value is Key} */
 export function isKey(value) {
   return KEYS.includes(/** @type {Key} */ (value));
 }
 
-/**
- * @param {Iterable<Key>} keys
- * @returns {number}
- */
+/** @type {(keys: Iterable<Key>) => number} */
 export function maskOf(keys) {
   let mask = 0;
   for (const key of keys) mask |= 1 << KEYS.indexOf(key);
   return mask;
 }
 
-/**
- * @param {number} mask
- * @returns {Key[]}
- */
+/** @type {(mask: number) => Key[]} */
 export function keysOf(mask) {
   return KEYS.filter((_, bit) => (mask & (1 << bit)) !== 0);
 }

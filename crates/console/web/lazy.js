@@ -25,10 +25,7 @@ export class LazyPanel {
     this.#load = load;
   }
 
-  /**
-   * Called when the panel is shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     this.#visible = visible;
     if (this.#panel) this.#panel.shown?.(visible);

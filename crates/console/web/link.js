@@ -43,10 +43,7 @@ export class Latency {
   }
 }
 
-/**
- * @param {number} time
- * @returns {string}
- */
+/** @type {(time: number) => string} */
 export function milliseconds(time) {
   return `${time.toFixed(time < 10 ? 1 : 0)} ms`;
 }

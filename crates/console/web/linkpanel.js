@@ -14,11 +14,7 @@ import { plot } from "./plot.js";
 
 /**
  * The panel. `losses` returns how many times this page lost a connection.
- * @param {App} app
- * @param {Latency} latency
- * @param {Store<VideoRate>} rate
- * @param {() => number} losses
- * @returns {HTMLElement}
+ * @type {(app: App, latency: Latency, rate: Store<VideoRate>, losses: () => number) => HTMLElement}
  */
 export function linkPanel(app, latency, rate, losses) {
   const curve = plot(LATENCY_SPAN_MS);

@@ -10,10 +10,7 @@ export const VOLUMES = [100, 75, 50, 25, 10];
 export const filter = setting("filter", "sharp", oneOf(FILTERS));
 export const volume = setting("volume", 100, isVolume);
 
-/**
- * @param {unknown} value
- * @returns {value is number}
- */
+/** @type {(value: unknown) => value is number} */
 function isVolume(value) {
   return typeof value === "number" && value >= 0 && value <= 100;
 }

@@ -61,22 +61,14 @@ export function mappingPanel() {
   );
 }
 
-/**
- * @param {string} label
- * @param {Device} device
- * @returns {HTMLElement}
- */
+/** @type {(label: string, device: Device) => HTMLElement} */
 function rows(label, device) {
   const all = KEYS.map((key) => row(key, device));
   // data-own-keys: key presses in this element neither control the game nor perform the page's keyboard commands.
   return el("div", { class: "mapping", role: "group", "aria-label": label, "data-own-keys": true }, ...all);
 }
 
-/**
- * @param {Key} key
- * @param {Device} device
- * @returns {HTMLElement}
- */
+/** @type {(key: Key, device: Device) => HTMLElement} */
 function row(key, device) {
   const cap = el("kbd", {});
   const control = el("button", { type: "button", "data-map": key }, el("span", {}, key), " ", cap);

@@ -13,10 +13,7 @@ export class Marks {
 
 /**
  * Places a mark over a box of a picture. `width` and `height` are the size of the picture.
- * @param {HTMLElement} mark
- * @param {Box} box
- * @param {number} width
- * @param {number} height
+ * @type {(mark: HTMLElement, box: Box, width: number, height: number) => void}
  */
 export function placeMark(mark, box, width, height) {
   const { style } = mark;

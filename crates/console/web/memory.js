@@ -58,10 +58,7 @@ export class MemoryPanel {
   #start = FIRST;
   /** The bus address of the console's work RAM. */
   #first = FIRST;
-  /**
-   * A place to show as soon as its domain is known.
-   * @type {Place | undefined}
-   */
+  /** A place to show as soon as its domain is known. @type {Place | undefined} */
   #wanted;
   #visible = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -161,10 +158,7 @@ export class MemoryPanel {
     this.goTo(FIRST);
   }
 
-  /**
-   * Called when the panel is shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     this.#visible = visible;
     clearTimeout(this.#timer);
@@ -230,7 +224,6 @@ export class MemoryPanel {
     this.#grid.setBands((first, end) => (this.#onBus ? this.#symbols.within(first, end) : []));
   }
 
-  /** @returns {boolean} */
   get #gameBoy() {
     return this.#first === FIRST_GAME_BOY;
   }
@@ -270,7 +263,6 @@ export class MemoryPanel {
     toast(`Bytes copied: ${text.replaceAll(" ", "").length / 2}.`, "copied");
   }
 
-  /** @returns {boolean} */
   get #onBus() {
     return this.#domain.value === "";
   }
@@ -382,22 +374,14 @@ export class MemoryPanel {
     this.#showWanted();
   }
 
-  /**
-   * @param {number} address
-   * @param {number} value
-   * @param {string} type
-   */
+  /** @type {(address: number, value: number, type: string) => Promise<void>} */
   async #write(address, value, type) {
     await attempt(() =>
       this.#app.api.act(actions.write(this.#domain.value, `0x${hex(address, 8)}`, value, type)),
     );
   }
 
-  /**
-   * @param {number} address
-   * @param {number} value
-   * @param {string} type
-   */
+  /** @type {(address: number, value: number, type: string) => Promise<void>} */
   async #freeze(address, value, type) {
     if (!this.#onBus) {
       toast("Only values on the bus can be frozen. Choose Bus, then select the address there.", "bad");

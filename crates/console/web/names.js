@@ -2,8 +2,7 @@
 
 /**
  * Replaces spaces in a name from a user with hyphens, because the server does not accept spaces.
- * @param {string} text
- * @returns {string}
+ * @type {(text: string) => string}
  */
 export function fileName(text) {
   return text.trim().replace(/\s+/g, "-");
@@ -11,9 +10,7 @@ export function fileName(text) {
 
 /**
  * The first of `base-1`, `base-2`, ... that is not used.
- * @param {string} base
- * @param {readonly string[]} used
- * @returns {string}
+ * @type {(base: string, used: readonly string[]) => string}
  */
 export function freeName(base, used) {
   let number = 1;

@@ -30,11 +30,7 @@ const SECTORS = [
   ["Up", "Right"],
 ];
 
-/**
- * @param {Controller} controller
- * @param {Store<Status>} status
- * @returns {HTMLElement}
- */
+/** @type {(controller: Controller, status: Store<Status>) => HTMLElement} */
 export function pad(controller, status) {
   /** @type {Map<Key, HTMLButtonElement>} */
   const buttons = new Map();
@@ -63,11 +59,7 @@ export function pad(controller, status) {
   return root;
 }
 
-/**
- * @param {Key} key
- * @param {Controller} controller
- * @returns {HTMLButtonElement}
- */
+/** @type {(key: Key, controller: Controller) => HTMLButtonElement} */
 function keyButton(key, controller) {
   const button = el(
     "button",
@@ -97,21 +89,14 @@ function keyButton(key, controller) {
   return button;
 }
 
-/**
- * @param {Key} key
- * @returns {HTMLElement}
- */
+/** @type {(key: Key) => HTMLElement} */
 function label(key) {
   /** @type {Partial<Record<Key, string>>} */
   const arrows = { Up: "▲", Down: "▼", Left: "◀", Right: "▶" };
   return el("span", { class: "cap", "aria-hidden": "true" }, arrows[key] ?? key);
 }
 
-/**
- * @param {HTMLElement} root
- * @param {HTMLElement} cross
- * @param {Controller} controller
- */
+/** @type {(root: HTMLElement, cross: HTMLElement, controller: Controller) => void} */
 function takePointers(root, cross, controller) {
   /** @type {Set<number>} */
   const down = new Set();
@@ -145,10 +130,7 @@ function takePointers(root, cross, controller) {
  * The keys under a pointer. On the cross, the direction from its middle decides, so a thumb can roll over it. In a wide
  * window with a mouse, all keys are in one row, including those of the cross. There, the button under the pointer
  * decides.
- * @param {PointerEvent} event
- * @param {HTMLElement} root
- * @param {HTMLElement} cross
- * @returns {readonly Key[]}
+ * @type {(event: PointerEvent, root: HTMLElement, cross: HTMLElement) => readonly Key[]}
  */
 function keysAt(event, root, cross) {
   const box = cross.getBoundingClientRect();
@@ -166,9 +148,7 @@ function keysAt(event, root, cross) {
 
 /**
  * The direction keys at a point of the cross, whose edges are at -1 and 1.
- * @param {number} x
- * @param {number} y
- * @returns {readonly Key[]}
+ * @type {(x: number, y: number) => readonly Key[]}
  */
 export function direction(x, y) {
   if (Math.hypot(x, y) < DEAD) return [];

@@ -22,8 +22,7 @@ export class PictureError extends Error {}
 
 /**
  * Whether a message contains a whole picture.
- * @param {ArrayBuffer} message
- * @returns {boolean}
+ * @type {(message: ArrayBuffer) => boolean}
  */
 export function isKeyPicture(message) {
   return new DataView(message).getUint8(0) === KEY;
@@ -44,8 +43,7 @@ export class Decoder {
 
   /**
    * Applies a message. Returns true if the size of the picture changed. After an error, it accepts only a key picture.
-   * @param {ArrayBuffer} message
-   * @returns {boolean}
+   * @type {(message: ArrayBuffer) => boolean}
    */
   decode(message) {
     try {
@@ -76,10 +74,7 @@ export class Decoder {
     this.#begun = true;
   }
 
-  /**
-   * @param {DataView} view
-   * @returns {boolean}
-   */
+  /** @type {(view: DataView) => boolean} */
   #decode(view) {
     const kind = view.getUint8(0);
     if (kind !== KEY && kind !== DELTA) throw new PictureError(`the message is of kind ${kind}`);
@@ -106,11 +101,7 @@ export class Decoder {
     return resized;
   }
 
-  /**
-   * @param {Uint32Array<ArrayBuffer>} words
-   * @param {number} width
-   * @param {number} height
-   */
+  /** @type {(words: Uint32Array<ArrayBuffer>, width: number, height: number) => void} */
   #use(words, width, height) {
     this.width = width;
     this.height = height;
@@ -195,7 +186,6 @@ class Tiles {
     this.drawn += 1;
   }
 
-  /** @returns {number} */
   #short() {
     const value = this.#view.getUint16(this.#at, true);
     this.#at += 2;
@@ -215,8 +205,7 @@ class Tiles {
 
 /**
  * Bits per pixel in a tile with `count` colours.
- * @param {number} count
- * @returns {number}
+ * @type {(count: number) => number}
  */
 function bitsOf(count) {
   if (count > 16) throw new PictureError(`a tile cannot have ${count} colours`);

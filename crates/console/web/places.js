@@ -48,8 +48,7 @@ export function placeRow(found, value, { reveal, watch }) {
 
 /**
  * Where to show a place. Banked memory is shown in its domain, because the bus shows only one bank at a time.
- * @param {FoundPlace} found
- * @returns {Place}
+ * @type {(found: FoundPlace) => Place}
  */
 function placeOf({ domain, offset, bank, address, length = 1 }) {
   if (address !== null && bank === null) return { domain: "", address, length, text: hex(address, 8) };

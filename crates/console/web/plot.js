@@ -11,8 +11,7 @@ const MARGIN = 5;
 /**
  * A plot of the last part of a series; `span` is its length. It draws steps, because each value lasts until the next
  * one. It is an SVG path, so that it is sharp at any zoom and takes its colours from the style sheet.
- * @param {number} span
- * @returns {{ element: SVGSVGElement, draw(series: Series, now: number): void }}
+ * @type {(span: number) => { element: SVGSVGElement, draw(series: Series, now: number): void }}
  */
 export function plot(span) {
   const element = document.createElementNS(SVG, "svg");
@@ -37,10 +36,7 @@ export function plot(span) {
 /**
  * The outline of the area below the values. Its right side and its lower edge are outside of the plot. So is its left
  * side, if the series begins before the plot.
- * @param {Series} series
- * @param {number} now
- * @param {number} span
- * @returns {string}
+ * @type {(series: Series, now: number, span: number) => string}
  */
 function lineOf(series, now, span) {
   const range = series.range();

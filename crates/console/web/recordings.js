@@ -3,7 +3,7 @@
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
-import { about, button, disable, empty, field, lineForm } from "./controls.js";
+import { about, button, disable, empty, entryButton, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
@@ -16,11 +16,7 @@ import { download } from "./transport.js";
 
 /**
  * An entry of the server's list of recordings.
- * @typedef {object} Recording
- * @property {string} name
- * @property {string} time
- * @property {number} frame
- * @property {number} size
+ * @typedef {{ name: string, time: string, frame: number, size: number }} Recording
  */
 
 /**
@@ -45,12 +41,7 @@ export class RecordingsPanel {
   element;
   #app;
   #list = el("ul", { class: "recordings" });
-  #name = el("input", {
-    type: "text",
-    placeholder: "optional",
-    maxlength: "64",
-    autocomplete: "off",
-  });
+  #name = el("input", { type: "text", placeholder: "optional", maxlength: "64", autocomplete: "off" });
   #speed = el(
     "select",
     {},
@@ -109,10 +100,7 @@ export class RecordingsPanel {
     });
   }
 
-  /**
-   * Called when the panel is shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     clearTimeout(this.#timer);
     this.#visible = visible;
@@ -150,9 +138,7 @@ export class RecordingsPanel {
     await this.#refreshActive();
     try {
       /** @type {{ recordings: Recording[] }} */
-      const { recordings } = await this.#app.api.read(actions.RECORDINGS, {
-        limit: 1000,
-      });
+      const { recordings } = await this.#app.api.read(actions.RECORDINGS, { limit: 1000 });
       this.#names = recordings.map(({ name }) => name);
       this.#show(recordings);
     } catch (error) {
@@ -196,16 +182,11 @@ export class RecordingsPanel {
     fill(this.#list, ...newest.map((recording) => this.#row(recording, attached)));
   }
 
-  /**
-   * @param {Recording} recording
-   * @param {boolean} attached
-   * @returns {HTMLElement}
-   */
+  /** @type {(recording: Recording, attached: boolean) => HTMLElement} */
   #row({ name, frame, time, size }, attached) {
-    const replay = button(
-      { icon: "play", label: `Replay ${name}`, compact: true, kind: "primary", hint: "Replay" },
-      () => this.#replay.play(name, this.#speed.value === "" ? undefined : Number(this.#speed.value)),
-    );
+    const play = () =>
+      this.#replay.play(name, this.#speed.value === "" ? undefined : Number(this.#speed.value));
+    const replay = entryButton("play", "Replay", name, play, "primary");
     if (attached) disable(replay, NO_REPLAY);
     return el(
       "li",
@@ -221,13 +202,8 @@ export class RecordingsPanel {
         "div",
         { class: "actions" },
         replay,
-        button(
-          { icon: "download", label: `Download ${name}`, compact: true, kind: "quiet", hint: "Download" },
-          () => download(this.#app, actions.downloadRecording(name)),
-        ),
-        button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () =>
-          this.#delete(name),
-        ),
+        entryButton("download", "Download", name, () => download(this.#app, actions.downloadRecording(name))),
+        entryButton("trash", "Delete", name, () => this.#delete(name)),
       ),
     );
   }

@@ -17,10 +17,7 @@ export class Redraw {
     return this.#visible;
   }
 
-  /**
-   * Called when the values are shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     this.#visible = visible;
     if (visible && !this.#running) this.#run();

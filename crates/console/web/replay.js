@@ -90,10 +90,7 @@ export class ReplayProgress {
   }
 }
 
-/**
- * @param {Replay} replay
- * @returns {string}
- */
+/** @type {(replay: Replay) => string} */
 function outcome({ recording, frames, played, pictures, memories, diverged, damage, cancelled, problem }) {
   if (problem) return `${recording} could not be replayed: ${problem.detail}`;
   if (diverged)
@@ -106,11 +103,7 @@ function outcome({ recording, frames, played, pictures, memories, diverged, dama
   return `Replay matches: ${frames} of ${frames} frames of ${recording} are identical${compared ? ` (${compared} compared)` : ""}.`;
 }
 
-/**
- * @param {number | null} count
- * @param {string} what
- * @returns {string}
- */
+/** @type {(count: number | null, what: string) => string} */
 function counted(count, what) {
   if (!count) return "";
   return count === 1 ? `1 ${what}` : `${count} ${what.replace(/^\w+/, "$&s")}`;

@@ -67,8 +67,7 @@ export class Rpc {
 
   /**
    * Calls `listener` with each notification of this method.
-   * @param {string} method
-   * @param {(params: unknown) => void} listener
+   * @type {(method: string, listener: (params: unknown) => void) => void}
    */
   on(method, listener) {
     const listeners = this.#listeners.get(method) ?? new Set();

@@ -18,10 +18,7 @@ import { Video } from "./video.js";
  * @property {Video} video
  */
 
-/**
- * @param {App} app
- * @returns {Screen}
- */
+/** @type {(app: App) => Screen} */
 export function screen(app) {
   const canvas = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
   const mark = el("div", { class: "box", hidden: true });
@@ -72,12 +69,7 @@ function followDevicePixels() {
   });
 }
 
-/**
- * @param {HTMLElement} veil
- * @param {HTMLElement} focus
- * @param {Status} status
- * @param {boolean} live
- */
+/** @type {(veil: HTMLElement, focus: HTMLElement, status: Status, live: boolean) => void} */
 function show(veil, focus, status, live) {
   const overlay = overlayFor(status, live);
   veil.hidden = overlay === undefined;
@@ -110,9 +102,7 @@ function show(veil, focus, status, live) {
 
 /**
  * The message over the picture, if there is one.
- * @param {Status} status
- * @param {boolean} live
- * @returns {Overlay | undefined}
+ * @type {(status: Status, live: boolean) => Overlay | undefined}
  */
 function overlayFor({ phase, emulator, emulators }, live) {
   switch (phase) {
@@ -154,8 +144,7 @@ function overlayFor({ phase, emulator, emulators }, live) {
 
 /**
  * Why there is no emulator, and what to do about it.
- * @param {EmulatorState | undefined} emulator
- * @returns {string}
+ * @type {(emulator: EmulatorState | undefined) => string}
  */
 function missing(emulator) {
   const what = "In mGBA, load a game, then load the script: Tools > Scripting > File > Load script.";

@@ -38,11 +38,7 @@ const TESTS = /** @type {const} */ ([
 
 /** @typedef {FoundPlace & { value: number, previous: number | null }} Candidate */
 
-/**
- * @param {App} app
- * @param {PlaceUse} use
- * @returns {HTMLElement}
- */
+/** @type {(app: App, use: PlaceUse) => HTMLElement} */
 export function searcher(app, use) {
   /** @type {Search | undefined} */
   let search;

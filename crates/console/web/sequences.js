@@ -13,16 +13,10 @@ const EXAMPLE = "A:2 .:10 Left:30 .:5 Right+B:30";
 
 /**
  * The result of a sequence.
- * @typedef {object} PlayResult
- * @property {number} first
- * @property {number} last
- * @property {{ frame: number; cancelled: boolean }} [over]
+ * @typedef {{ first: number, last: number, over?: { frame: number; cancelled: boolean } }} PlayResult
  */
 
-/**
- * @param {App} app
- * @returns {HTMLElement}
- */
+/** @type {(app: App) => HTMLElement} */
 export function sequencesPanel(app) {
   const kept = setting("sequence", EXAMPLE, (value) => typeof value === "string");
   const text = el("input", { type: "text", value: kept.value, spellcheck: "false", autocomplete: "off" });
@@ -62,10 +56,7 @@ export function sequencesPanel(app) {
   );
 }
 
-/**
- * @param {PlayResult} played
- * @returns {string}
- */
+/** @type {(played: PlayResult) => string} */
 function playedText({ first, last, over }) {
   const frames = `from frame ${first} to ${last}`;
   return over?.cancelled

@@ -15,11 +15,7 @@ import { saveFile } from "./transport.js";
 /** A GIF file has a picture for every other frame of the console, which is about 30 pictures per second. */
 const GIF_STEP = 2;
 
-/**
- * @param {App} app
- * @param {Clip} clip
- * @returns {HTMLElement}
- */
+/** @type {(app: App, clip: Clip) => HTMLElement} */
 export function sharePanel(app, clip) {
   const scale = list([1, 2, 3, 4, 5, 6, 8, 10], 4, (times) => `${times}×`);
   const length = list([5, 10, 20, 30], 10, (seconds) => `${seconds} seconds`);
@@ -98,9 +94,7 @@ function list(values, selected, label) {
 
 /**
  * An enlarged copy of a PNG file. Each pixel becomes a square of `scale` by `scale` pixels.
- * @param {Blob} picture
- * @param {number} scale
- * @returns {Promise<Blob>}
+ * @type {(picture: Blob, scale: number) => Promise<Blob>}
  */
 async function enlarged(picture, scale) {
   const small = await createImageBitmap(picture);
@@ -154,10 +148,7 @@ async function webm(clip, seconds, scale, progress) {
   return new Blob(parts, { type: "video/webm" });
 }
 
-/**
- * @param {number} bytes
- * @returns {string}
- */
+/** @type {(bytes: number) => string} */
 function sizeText(bytes) {
   return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

@@ -4,7 +4,7 @@ import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
 import { Comparison } from "./compare.js";
-import { button, empty, field, lineForm } from "./controls.js";
+import { button, empty, entryButton, field, lineForm } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { fileButton, loadState } from "./files.js";
@@ -36,12 +36,7 @@ export class SnapshotsPanel {
   element;
   #app;
   #list = el("ul", { class: "snapshots" });
-  #name = el("input", {
-    type: "text",
-    placeholder: "optional",
-    maxlength: "64",
-    autocomplete: "off",
-  });
+  #name = el("input", { type: "text", placeholder: "optional", maxlength: "64", autocomplete: "off" });
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #visible = false;
@@ -77,10 +72,7 @@ export class SnapshotsPanel {
     });
   }
 
-  /**
-   * Called when the panel is shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     clearTimeout(this.#timer);
     this.#visible = visible;
@@ -100,8 +92,7 @@ export class SnapshotsPanel {
 
   /**
    * Performs an action that changes a snapshot, shows a message, and updates the list.
-   * @param {Parameters<App["api"]["act"]>[0]} action
-   * @param {string} message
+   * @type {(action: Parameters<App["api"]["act"]>[0], message: string) => Promise<void>}
    */
   async #change(action, message) {
     await attempt(async () => {
@@ -116,9 +107,7 @@ export class SnapshotsPanel {
     clearTimeout(this.#timer);
     try {
       /** @type {{ snapshots: Snapshot[] }} */
-      const { snapshots } = await this.#app.api.read(actions.SNAPSHOTS, {
-        limit: 1000,
-      });
+      const { snapshots } = await this.#app.api.read(actions.SNAPSHOTS, { limit: 1000 });
       this.#names = snapshots.map(({ name }) => name);
       this.#comparison.setNames(this.#names);
       this.#show(snapshots);
@@ -139,24 +128,15 @@ export class SnapshotsPanel {
     if (text === this.#shown) return;
     this.#shown = text;
     if (snapshots.length === 0) {
-      fill(
-        this.#list,
-        el(
-          "li",
-          { class: "nothing" },
-          empty("No snapshots yet. A snapshot saves the current state of the game with its picture."),
-        ),
-      );
+      const none = "No snapshots yet. A snapshot saves the current state of the game with its picture.";
+      fill(this.#list, el("li", { class: "nothing" }, empty(none)));
       return;
     }
     const newest = [...snapshots].sort((a, b) => Date.parse(b.time) - Date.parse(a.time));
     fill(this.#list, ...newest.map((snapshot) => this.#card(snapshot)));
   }
 
-  /**
-   * @param {Snapshot} snapshot
-   * @returns {HTMLElement}
-   */
+  /** @type {(snapshot: Snapshot) => HTMLElement} */
   #card(snapshot) {
     const { name } = snapshot;
     const { api } = this.#app;
@@ -167,7 +147,7 @@ export class SnapshotsPanel {
       width: 240,
       height: 160,
     });
-    const when = new Date(snapshot.time);
+    const load = () => attempt(() => loadState(this.#app, actions.loadSnapshot(name), `Loaded ${name}.`));
     return el(
       "li",
       { class: "card" },
@@ -177,21 +157,14 @@ export class SnapshotsPanel {
         { class: "about" },
         el("strong", {}, name),
         el("span", {}, `frame ${snapshot.frame.toLocaleString("en")}`),
-        el("time", { datetime: snapshot.time }, when.toLocaleString()),
+        el("time", { datetime: snapshot.time }, new Date(snapshot.time).toLocaleString()),
       ),
       el(
         "div",
         { class: "actions" },
-        button({ icon: "load", label: `Load ${name}`, compact: true, kind: "primary", hint: "Load" }, () =>
-          attempt(() => loadState(this.#app, actions.loadSnapshot(name), `Loaded ${name}.`)),
-        ),
-        button(
-          { icon: "rename", label: `Rename ${name}`, compact: true, kind: "quiet", hint: "Rename" },
-          () => this.#rename(name),
-        ),
-        button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () =>
-          this.#delete(name),
-        ),
+        entryButton("load", "Load", name, load, "primary"),
+        entryButton("rename", "Rename", name, () => this.#rename(name)),
+        entryButton("trash", "Delete", name, () => this.#delete(name)),
       ),
     );
   }

@@ -82,8 +82,7 @@ export class ReconnectingSocket {
 
   /**
    * Sends a message. Returns false if there is no connection.
-   * @param {string | ArrayBuffer} data
-   * @returns {boolean}
+   * @type {(data: string | ArrayBuffer) => boolean}
    */
   send(data) {
     if (this.#socket?.readyState !== WebSocket.OPEN) return false;

@@ -146,7 +146,7 @@ export class StatusPoller {
     if (emulator?.connected)
       this.game.set(`${this.#games} ${emulator.name} ${emulator.code} ${emulator.title}`);
     if (poll !== this.#polls) return;
-    const still = phase === "paused" || phase === "lockstep" ? EVERY_MS_STILL : EVERY_MS;
+    const still = runsOnRequest(phase) ? EVERY_MS_STILL : EVERY_MS;
     const pause = phase === "unreachable" ? EVERY_MS_LOST : still;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.refresh(), document.hidden ? pause * 5 : pause);
@@ -175,19 +175,23 @@ export class StatusPoller {
 
 /**
  * Whether the game is for the Game Boy or the Game Boy Color.
- * @param {EmulatorState | undefined} emulator
- * @returns {boolean}
+ * @type {(emulator: EmulatorState | undefined) => boolean}
  */
 export function isGameBoy(emulator) {
   return /^(DMG|CGB)/.test(emulator?.code ?? "");
 }
 
-/**
- * @param {EmulatorState} emulator
- * @returns {Phase}
- */
+/** @type {(emulator: EmulatorState) => Phase} */
 export function phaseOf(emulator) {
   if (!emulator.connected) return "disconnected";
   if (emulator.lockstep) return "lockstep";
   return emulator.run === "unknown" ? "disconnected" : emulator.run;
+}
+
+/**
+ * Whether frames run only on request.
+ * @type {(phase: Phase) => boolean}
+ */
+export function runsOnRequest(phase) {
+  return phase === "paused" || phase === "lockstep";
 }

@@ -45,8 +45,7 @@ export class Symbols {
 
   /**
    * The symbol that contains an address. A symbol without a type counts as one byte.
-   * @param {number} address
-   * @returns {SymbolInfo | undefined}
+   * @type {(address: number) => SymbolInfo | undefined}
    */
   around(address) {
     /** @type {SymbolInfo | undefined} */
@@ -59,9 +58,7 @@ export class Symbols {
 
   /**
    * The symbols in a range, in order. The value of `odd` alternates from symbol to symbol.
-   * @param {number} first
-   * @param {number} end
-   * @returns {{ name: string, first: number, end: number, odd: boolean }[]}
+   * @type {(first: number, end: number) => { name: string, first: number, end: number, odd: boolean }[]}
    */
   within(first, end) {
     return this.all.value.flatMap((symbol, index) => {
@@ -73,8 +70,7 @@ export class Symbols {
 
   /**
    * Parses an address: `0x…`, bare hex or a symbol, each with an optional `+offset`. The offset is hexadecimal too.
-   * @param {string} text
-   * @returns {{ address: number, symbol: SymbolInfo | undefined } | undefined}
+   * @type {(text: string) => { address: number, symbol: SymbolInfo | undefined } | undefined}
    */
   resolve(text) {
     const [, name = "", offset] = /^\s*([^+]*?)\s*(?:\+\s*(\w+)\s*)?$/.exec(text) ?? [];
@@ -113,8 +109,7 @@ export class Symbols {
 
 /**
  * The size of a symbol in bytes. An element counts as one byte if its type is unknown.
- * @param {SymbolInfo} symbol
- * @returns {number}
+ * @type {(symbol: SymbolInfo) => number}
  */
 function sizeOf(symbol) {
   return (Number(symbol.type?.slice(1) ?? "8") / 8) * symbol.count;
@@ -122,8 +117,7 @@ function sizeOf(symbol) {
 
 /**
  * Addresses are hexadecimal, with or without `0x`.
- * @param {string} text
- * @returns {number | undefined}
+ * @type {(text: string) => number | undefined}
  */
 function parseNumber(text) {
   if (!/^(0x)?[0-9a-f]{1,8}$/i.test(text)) return undefined;

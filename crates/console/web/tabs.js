@@ -42,12 +42,7 @@ export function tabs(label, all) {
   const buttons = all.map((tab) => {
     const control = el(
       "button",
-      {
-        type: "button",
-        role: "tab",
-        id: `tab-${tab.id}`,
-        "aria-controls": `panel-${tab.id}`,
-      },
+      { type: "button", role: "tab", id: `tab-${tab.id}`, "aria-controls": `panel-${tab.id}` },
       tab.label,
     );
     control.addEventListener("click", () => {

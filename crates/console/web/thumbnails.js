@@ -6,9 +6,7 @@ import { el } from "./dom.js";
 
 /**
  * A frame of the history. `line` is the number of its line (see timeline.js).
- * @typedef {object} Moment
- * @property {number} line
- * @property {number} frame
+ * @typedef {{ line: number, frame: number }} Moment
  */
 
 export class Thumbnails {
@@ -23,8 +21,7 @@ export class Thumbnails {
 
   /**
    * Returns the pictures of these frames, and frees all others. A picture that is there already is not loaded again.
-   * @param {readonly Moment[]} moments
-   * @returns {HTMLImageElement[]}
+   * @type {(moments: readonly Moment[]) => HTMLImageElement[]}
    */
   of(moments) {
     /** @type {Map<string, HTMLImageElement>} */
@@ -38,22 +35,14 @@ export class Thumbnails {
     return [...images.values()];
   }
 
-  /**
-   * @param {Moment} moment
-   * @param {string} key
-   * @returns {HTMLImageElement}
-   */
+  /** @type {(moment: Moment, key: string) => HTMLImageElement} */
   #load(moment, key) {
     const image = el("img", { alt: "", draggable: "false" });
     void this.#fill(image, moment, key);
     return image;
   }
 
-  /**
-   * @param {HTMLImageElement} image
-   * @param {Moment} moment
-   * @param {string} key
-   */
+  /** @type {(image: HTMLImageElement, moment: Moment, key: string) => Promise<void>} */
   async #fill(image, moment, key) {
     const { api, rpc } = this.#app;
     if (!rpc.socket.connected.value) {
@@ -62,10 +51,7 @@ export class Thumbnails {
     }
     try {
       /** @type {{ type: string, data: string }} */
-      const { type, data } = await rpc.call("historyPicture", {
-        ...moment,
-        emulator: api.emulator.value,
-      });
+      const { type, data } = await rpc.call("historyPicture", { ...moment, emulator: api.emulator.value });
       // If the image was removed while its picture was loading, nothing would free the picture.
       if (this.#images.get(key) !== image) return;
       const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));

@@ -5,10 +5,7 @@ export const TILE = 8;
 
 /**
  * Pixels in the format of `ImageData`. Each pixel is a word with red in its lowest byte; 0 is a transparent pixel.
- * @typedef {object} Picture
- * @property {number} width
- * @property {number} height
- * @property {Uint32Array} pixels
+ * @typedef {{ width: number, height: number, pixels: Uint32Array }} Picture
  */
 
 /**
@@ -32,12 +29,7 @@ export const TILE = 8;
 
 /** @typedef {readonly (readonly [name: string, value: string])[]} Facts */
 
-/**
- * @typedef {object} Palette
- * @property {string} label
- * @property {Place} place
- * @property {Uint32Array} colours
- */
+/** @typedef {{ label: string, place: Place, colours: Uint32Array }} Palette */
 
 /**
  * Tiles that lie one after another in video memory.
@@ -62,13 +54,7 @@ export const TILE = 8;
  *   Draws the sprite without flipping, rotating or scaling it. Returns `undefined` for a prohibited shape.
  */
 
-/**
- * @typedef {object} Box
- * @property {number} x
- * @property {number} y
- * @property {number} width
- * @property {number} height
- */
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
 
 /**
  * A background with all of its tiles, or a bitmap.
@@ -92,19 +78,14 @@ export const TILE = 8;
  * @property {readonly Layer[]} layers
  */
 
-/**
- * @param {number} width
- * @param {number} height
- * @returns {Picture}
- */
+/** @type {(width: number, height: number) => Picture} */
 export function blank(width, height) {
   return { width, height, pixels: new Uint32Array(width * height) };
 }
 
 /**
  * Converts a 15-bit colour to a pixel, with the same rounding as mGBA.
- * @param {number} value
- * @returns {number}
+ * @type {(value: number) => number}
  */
 export function colourOf(value) {
   /** @param {number} five */
@@ -117,31 +98,20 @@ export function colourOf(value) {
 
 /**
  * Converts the 15-bit colours that start at the byte `first`.
- * @param {Uint8Array} bytes
- * @param {number} first
- * @param {number} count
- * @returns {Uint32Array}
+ * @type {(bytes: Uint8Array, first: number, count: number) => Uint32Array}
  */
 export function coloursOf(bytes, first, count) {
   return Uint32Array.from({ length: count }, (_, index) => colourOf(halfword(bytes, first + index * 2)));
 }
 
-/**
- * @param {Uint8Array} bytes
- * @param {number} at
- * @returns {number}
- */
+/** @type {(bytes: Uint8Array, at: number) => number} */
 export function halfword(bytes, at) {
   return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
 }
 
 /**
  * Draws a tile. A pixel of colour 0 is transparent.
- * @param {Picture} picture
- * @param {number} left
- * @param {number} top
- * @param {Uint8Array} vram
- * @param {Tile} tile
+ * @type {(picture: Picture, left: number, top: number, vram: Uint8Array, tile: Tile) => void}
  */
 export function drawTile(picture, left, top, vram, { offset, bits, colours, flipX, flipY }) {
   for (let y = 0; y < TILE; y += 1) {
@@ -171,11 +141,7 @@ function indexOf(vram, line, bits, x) {
 
 /**
  * A picture of all tiles of a set, with `across` tiles in each row.
- * @param {Uint8Array} vram
- * @param {TileSet} set
- * @param {Uint32Array} colours
- * @param {number} across
- * @returns {Picture}
+ * @type {(vram: Uint8Array, set: TileSet, colours: Uint32Array, across: number) => Picture}
  */
 export function drawTiles(vram, { first, count, bits }, colours, across) {
   const picture = blank(across * TILE, Math.ceil(count / across) * TILE);
@@ -189,11 +155,7 @@ export function drawTiles(vram, { first, count, bits }, colours, across) {
 
 /**
  * A picture of a map. Tiles outside of `vram` are transparent.
- * @param {Uint8Array} vram
- * @param {number} columns
- * @param {number} rows
- * @param {(column: number, row: number) => Tile} tileAt
- * @returns {Picture}
+ * @type {(vram: Uint8Array, columns: number, rows: number, tileAt: (column: number, row: number) => Tile) => Picture}
  */
 export function drawMap(vram, columns, rows, tileAt) {
   const picture = blank(columns * TILE, rows * TILE);
@@ -207,8 +169,7 @@ export function drawMap(vram, columns, rows, tileAt) {
 
 /**
  * A picture of palettes. Each palette is a line, and each colour is a pixel.
- * @param {readonly Palette[]} palettes
- * @returns {Picture}
+ * @type {(palettes: readonly Palette[]) => Picture}
  */
 export function drawPalettes(palettes) {
   const picture = blank(Math.max(...palettes.map(({ colours }) => colours.length)), palettes.length);
@@ -229,11 +190,7 @@ export function isOn({ x, y, width: wide, height: high }, width, height) {
   return x < width && y < height && x + wide > 0 && y + high > 0;
 }
 
-/**
- * @param {boolean} [flipX]
- * @param {boolean} [flipY]
- * @returns {string}
- */
+/** @type {(flipX?: boolean, flipY?: boolean) => string} */
 export function flipText(flipX, flipY) {
   if (flipX) return flipY ? "both ways" : "left to right";
   return flipY ? "upside down" : "none";

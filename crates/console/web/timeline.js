@@ -13,9 +13,7 @@ import { VIEW_ONLY } from "./transport.js";
 
 /**
  * A mark at a frame: a snapshot, a recording or an event.
- * @typedef {object} Mark
- * @property {string} name
- * @property {number} frame
+ * @typedef {{ name: string, frame: number }} Mark
  */
 
 /**
@@ -37,17 +35,12 @@ import { VIEW_ONLY } from "./transport.js";
 
 /**
  * The answer of `/v1/timeline`.
- * @typedef {object} History
- * @property {number} frame
- * @property {number | null} line
- * @property {Line[]} lines
+ * @typedef {{ frame: number, line: number | null, lines: Line[] }} History
  */
 
 /**
  * A part of a line, up to and including its frame `last`.
- * @typedef {object} Part
- * @property {Line} line
- * @property {number} last
+ * @typedef {{ line: Line, last: number }} Part
  */
 
 /** The shortest time between two requests for the history. */
@@ -163,8 +156,7 @@ export class Timeline {
 
   /**
    * Whether a key is for the timeline, and not for an input field or for the game.
-   * @param {KeyboardEvent} event
-   * @returns {boolean}
+   * @type {(event: KeyboardEvent) => boolean}
    */
   #mayTake(event) {
     if (event.ctrlKey || event.altKey || event.metaKey || this.element.hidden) return false;
@@ -229,11 +221,7 @@ export class Timeline {
     this.#showBranches(history, parts);
   }
 
-  /**
-   * @param {Part[]} parts
-   * @param {number} first
-   * @param {number} last
-   */
+  /** @type {(parts: Part[], first: number, last: number) => void} */
   #showPictures(parts, first, last) {
     const all = parts.flatMap(({ line, last: end }) =>
       line.pictures
@@ -254,12 +242,7 @@ export class Timeline {
     fill(this.#pictures, ...this.#thumbnails.of(shown.filter((one) => one !== undefined)));
   }
 
-  /**
-   * @param {Part[]} parts
-   * @param {(frame: number) => string} place
-   * @param {number} first
-   * @param {number} last
-   */
+  /** @type {(parts: Part[], place: (frame: number) => string, first: number, last: number) => void} */
   #showHeld(parts, place, first, last) {
     const bars = parts.flatMap(({ line, last: end }) =>
       line.keys.flatMap(({ frame, keys }, number) => {
@@ -275,11 +258,7 @@ export class Timeline {
     fill(this.#held, ...bars);
   }
 
-  /**
-   * @param {Part[]} parts
-   * @param {(frame: number) => string} place
-   * @param {number} first
-   */
+  /** @type {(parts: Part[], place: (frame: number) => string, first: number) => void} */
   #showMarks(parts, place, first) {
     /** @type {(kind: string, line: Line, mark: Mark) => HTMLElement} */
     const flag = (kind, line, { name, frame }) => {
@@ -306,8 +285,7 @@ export class Timeline {
 
   /**
    * Shows a button for each of the last lines that the emulator has left, for example by going back.
-   * @param {History} history
-   * @param {Part[]} parts
+   * @type {(history: History, parts: Part[]) => void}
    */
   #showBranches(history, parts) {
     const left = history.lines.filter((line) => line.states.length > 0 && !isWhole(parts, line)).slice(-3);
@@ -429,8 +407,7 @@ export class Timeline {
 
 /**
  * The emulator's current line, after the parts of the earlier lines that lead to it.
- * @param {History} history
- * @returns {Part[]}
+ * @type {(history: History) => Part[]}
  */
 function pathOf({ lines, line: current }) {
   /** @type {Part[]} */
@@ -464,11 +441,7 @@ function eventsOf(line, isFirst) {
   return [...began, ...changes.slice(-CHANGES)];
 }
 
-/**
- * @param {Mark} event
- * @param {string} left
- * @returns {HTMLElement}
- */
+/** @type {(event: Mark, left: string) => HTMLElement} */
 function eventMark({ name, frame }, left) {
   const label = `${name} at frame ${frame.toLocaleString("en")}`;
   const element = el("span", { class: "mark event", role: "img", "aria-label": label, title: label });
@@ -478,9 +451,7 @@ function eventMark({ name, frame }, left) {
 
 /**
  * Whether the path contains a line up to the line's end.
- * @param {Part[]} parts
- * @param {Line} line
- * @returns {boolean}
+ * @type {(parts: Part[], line: Line) => boolean}
  */
 function isWhole(parts, line) {
   return parts.some((part) => part.line === line && part.last >= (line.states.at(-1) ?? 0));

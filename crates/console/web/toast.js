@@ -12,16 +12,12 @@ const MOST = 4;
 
 /**
  * A button in a message, for an action that the user may want next.
- * @typedef {object} Offer
- * @property {string} label
- * @property {() => unknown} act
+ * @typedef {{ label: string, act: () => unknown }} Offer
  */
 
 /**
  * Shows `text` for a few seconds, and longer while the mouse is over it.
- * @param {string} text
- * @param {Tone} [tone]
- * @param {Offer} [offer]
+ * @type {(text: string, tone?: Tone, offer?: Offer) => void}
  */
 export function toast(text, tone = "good", offer = undefined) {
   const place = byId("toasts");

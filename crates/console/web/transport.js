@@ -1,11 +1,12 @@
 /** The toolbar: pause, step, speed, reset, sound and picture. */
 
 import * as actions from "./actions.js";
-import { attempt } from "./app.js";
+import { act, attempt } from "./app.js";
 import { Sound } from "./audio.js";
 import { button, disable, field, playAfterClicks, setOptions } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
+import { runsOnRequest } from "./status.js";
 
 /**
  * @import { App } from "./app.js"
@@ -36,42 +37,25 @@ const IN_A_WINDOW =
 
 /**
  * `focus` is the picture. It gets the focus after a click, so that the keyboard controls the game again.
- * @param {App} app
- * @param {HTMLElement} stage
- * @param {HTMLElement} focus
- * @returns {HTMLElement}
+ * @type {(app: App, stage: HTMLElement, focus: HTMLElement) => HTMLElement}
  */
 export function transport(app, stage, focus) {
-  const { api, poller } = app;
-  /** @param {Parameters<typeof api.act>[0]} action */
-  const act = (action) =>
-    attempt(async () => {
-      await api.act(action);
-      await poller.refresh();
-    });
-
+  const { api } = app;
   const run = button({ icon: "pause", label: "Pause", kind: "primary" }, () =>
-    act(runsOnRequest(app.status.value.phase) ? actions.resume() : actions.pause()),
+    act(app, runsOnRequest(app.status.value.phase) ? actions.resume() : actions.pause()),
   );
-  const frames = el("input", {
-    type: "number",
-    min: 1,
-    max: 3600,
-    value: 1,
-    class: "short",
-    inputmode: "numeric",
-  });
+  const frames = el("input", { type: "number", min: 1, max: 3600, value: 1, inputmode: "numeric" });
   const step = button({ icon: "step", label: "Step" }, () =>
-    act(actions.advance(Math.min(3600, Math.max(1, Math.round(frames.valueAsNumber) || 1)))),
+    act(app, actions.advance(Math.min(3600, Math.max(1, Math.round(frames.valueAsNumber) || 1)))),
   );
   const lock = button(
     { icon: "lock", label: "Lockstep", compact: true, hint: "Lockstep: each frame waits for Step" },
-    () => act(app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS)),
+    () => act(app, app.status.value.phase === "lockstep" ? actions.resume() : actions.lockstep(LOCKSTEP_MS)),
   );
   const speed = el("select", {});
   speed.addEventListener("change", async () => {
     const value = speed.value === UNLIMITED ? UNLIMITED : Number(speed.value);
-    await act(actions.speed(value));
+    await act(app, actions.speed(value));
     // If the server refused the action, or it was only copied, the emulator still has its old speed.
     showSpeed(speed, app.status.value.emulator);
   });
@@ -79,7 +63,7 @@ export function transport(app, stage, focus) {
     attempt(async () => {
       const { confirm } = await import("./dialog.js");
       const detail = "Progress that the game has not saved is lost.";
-      if (await confirm(api, "Reset the console?", detail, "Reset")) await act(actions.reset());
+      if (await confirm(api, "Reset the console?", detail, "Reset")) await act(app, actions.reset());
     }),
   );
   const sound = soundButton(new Sound(api));
@@ -132,28 +116,14 @@ export function transport(app, stage, focus) {
   return el("div", { class: "controls" }, bar, reason);
 }
 
-/**
- * Whether frames run only on request.
- * @param {Phase} phase
- * @returns {boolean}
- */
-function runsOnRequest(phase) {
-  return phase === "paused" || phase === "lockstep";
-}
-
-/**
- * @param {boolean} applies
- * @param {string} reason
- * @returns {string | undefined}
- */
+/** @type {(applies: boolean, reason: string) => string | undefined} */
 function reasonIf(applies, reason) {
   return applies ? reason : undefined;
 }
 
 /**
  * The reason why all controls are disabled in this phase; `undefined` if they are not.
- * @param {Phase} phase
- * @returns {string | undefined}
+ * @type {(phase: Phase) => string | undefined}
  */
 function goneReason(phase) {
   if (phase === "unreachable") return NO_SERVER;
@@ -164,8 +134,7 @@ function goneReason(phase) {
 
 /**
  * Lists the usual speeds and the current one.
- * @param {HTMLSelectElement} select
- * @param {EmulatorState | undefined} emulator
+ * @type {(select: HTMLSelectElement, emulator: EmulatorState | undefined) => void}
  */
 function showSpeed(select, emulator) {
   const now = String(emulator?.speed ?? 1);
@@ -177,10 +146,7 @@ function showSpeed(select, emulator) {
   select.value = now;
 }
 
-/**
- * @param {Sound} sound
- * @returns {HTMLButtonElement}
- */
+/** @type {(sound: Sound) => HTMLButtonElement} */
 function soundButton(sound) {
   const control = button({ icon: "mute", label: "Sound", compact: true }, () => sound.toggle());
   sound.on.follow((on) => {
@@ -192,8 +158,7 @@ function soundButton(sound) {
 
 /**
  * Sends an action, and saves the answer as the action's file.
- * @param {App} app
- * @param {Action} action
+ * @type {(app: App, action: Action) => Promise<void>}
  */
 export async function download(app, action) {
   await attempt(async () => saveFile(await app.api.act(action), action.output ?? ""));
@@ -201,8 +166,7 @@ export async function download(app, action) {
 
 /**
  * Saves a file through the browser.
- * @param {Blob} content
- * @param {string} name
+ * @type {(content: Blob, name: string) => void}
  */
 export function saveFile(content, name) {
   const link = el("a", { href: URL.createObjectURL(content), download: name });

@@ -24,14 +24,14 @@ const RATE = 15;
  */
 
 export class Wall {
-  /** @readonly @type {HTMLElement} */
-  element;
   #app;
   /** @type {(name: string) => void} */
   #select;
   /** @type {Map<string, Preview>} */
   #previews = new Map();
   #list = el("ul", { class: "wall" });
+  /** @readonly */
+  element = el("div", {}, this.#list);
   #visible = false;
 
   /**
@@ -41,15 +41,11 @@ export class Wall {
   constructor(app, select) {
     this.#app = app;
     this.#select = select;
-    this.element = el("div", {}, this.#list);
     app.status.follow(({ emulators }) => this.#show(emulators));
     document.addEventListener("visibilitychange", () => this.#play());
   }
 
-  /**
-   * Called when the panel is shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     this.#visible = visible;
     this.#play();
@@ -73,10 +69,7 @@ export class Wall {
       this.#previews.get(emulator.name)?.show(emulator, emulator.name === selected);
   }
 
-  /**
-   * @param {string} name
-   * @returns {Preview}
-   */
+  /** @type {(name: string) => Preview} */
   #preview(name) {
     const canvas = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
     const url = () => this.#app.api.socketUrl("/v1/video", { emulator: name, rate: RATE });
@@ -103,9 +96,7 @@ export class Wall {
 
 /**
  * Draws a video stream on a canvas.
- * @param {HTMLCanvasElement} canvas
- * @param {() => string} url
- * @returns {ReconnectingSocket}
+ * @type {(canvas: HTMLCanvasElement, url: () => string) => ReconnectingSocket}
  */
 function livePicture(canvas, url) {
   let decoder = new Decoder();

@@ -8,9 +8,9 @@ import { WatchSubscription } from "./watchsubscription.js";
 /** @import { App } from "./app.js" */
 
 export class WatchedValues {
-  /** @readonly @type {HTMLElement} */
-  element;
   #list = el("ul", { class: "watched-values", "aria-label": "Watched values" });
+  /** @readonly */
+  element = el("div", {}, this.#list);
   /** @type {Map<string, HTMLElement>} */
   #shown = new Map();
   /** The newest values, as text. @type {Map<string, string>} */
@@ -22,7 +22,6 @@ export class WatchedValues {
 
   /** @param {App} app */
   constructor(app) {
-    this.element = el("div", {}, this.#list);
     this.#subscription = new WatchSubscription(app, {
       values: (values) => {
         for (const [text, value] of Object.entries(values))
@@ -35,10 +34,7 @@ export class WatchedValues {
     watched.follow((texts) => this.#sync(texts));
   }
 
-  /**
-   * Called when the values are shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     this.#subscription.watch(visible ? watched.value : []);
     this.#redraw.shown(visible);

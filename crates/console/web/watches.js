@@ -60,7 +60,9 @@ export class WatchesPanel {
     const names = el("datalist", { id: freshId("symbols") });
     this.#input.setAttribute("list", names.id);
     const suggestions = el("div", { class: "chips" });
+    const heading = el("h2", {}, "Symbols");
     symbols.all.follow((all) => {
+      heading.hidden = all.length === 0;
       names.replaceChildren(...all.map(({ name }) => el("option", { value: name })));
       suggestions.replaceChildren(
         ...all
@@ -77,18 +79,7 @@ export class WatchesPanel {
       names,
       el("button", { type: "submit", class: "primary" }, "Watch"),
     );
-    this.element = el(
-      "div",
-      {},
-      form,
-      this.#problem,
-      this.#list,
-      el("h2", { class: "quiet-title" }, "Symbols"),
-      suggestions,
-    );
-    symbols.all.follow((all) => {
-      suggestions.previousElementSibling?.toggleAttribute("hidden", all.length === 0);
-    });
+    this.element = el("div", {}, form, this.#problem, this.#list, heading, suggestions);
     watched.follow((texts) => this.#sync(texts));
   }
 
@@ -103,10 +94,7 @@ export class WatchesPanel {
     this.#input.value = "";
   }
 
-  /**
-   * Called when the panel is shown or hidden.
-   * @param {boolean} visible
-   */
+  /** @param {boolean} visible */
   shown(visible) {
     this.#subscription.watch(visible ? watched.value : []);
     this.#redraw.shown(visible);
@@ -134,10 +122,7 @@ export class WatchesPanel {
     this.#subscription.watch(this.#redraw.visible ? texts : []);
   }
 
-  /**
-   * @param {Readonly<Record<string, unknown>>} values
-   * @param {number} frame
-   */
+  /** @type {(values: Readonly<Record<string, unknown>>, frame: number) => void} */
   #receive(values, frame) {
     this.#frame = frame;
     if (this.#problem.textContent === this.#failure) setText(this.#problem, "");
@@ -145,11 +130,7 @@ export class WatchesPanel {
   }
 }
 
-/**
- * @param {string} text
- * @param {() => void} remove
- * @returns {Row}
- */
+/** @type {(text: string, remove: () => void) => Row} */
 function watchRow(text, remove) {
   const series = new Series(KEPT);
   const value = el("span", { class: "value" }, "–");

@@ -2,10 +2,7 @@
 
 import { setting } from "./settings.js";
 
-/**
- * @param {unknown} value
- * @returns {value is readonly string[]}
- */
+/** @type {(value: unknown) => value is readonly string[]} */
 function isTexts(value) {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

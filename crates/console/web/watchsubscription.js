@@ -23,10 +23,7 @@ export class WatchSubscription {
   #subscriber;
   #rpc;
   #api;
-  /**
-   * Expressions that the server rejected.
-   * @type {Set<string>}
-   */
+  /** Expressions that the server rejected. @type {Set<string>} */
   #bad = new Set();
   /** @type {Subscription} */
   #subscription;
@@ -87,8 +84,7 @@ export class WatchSubscription {
 
   /**
    * The reason why the server rejects an expression; `undefined` if it accepts it, or if there is no answer.
-   * @param {string} expression
-   * @returns {Promise<string | undefined>}
+   * @type {(expression: string) => Promise<string | undefined>}
    */
   async problemOf(expression) {
     try {
