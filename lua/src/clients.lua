@@ -3,11 +3,11 @@
 local connection = require "connection"
 local limits = require "limits"
 local log = require "log"
-local refusal = require "refusal"
 local ticks = require "ticks"
 local turn = require "turn"
 
 local clock = os.clock
+local call_guarded = connection.call_guarded
 
 -- During the serving time, clients that have sent a request within this many ticks are checked continuously, others
 -- once per millisecond.
@@ -38,17 +38,6 @@ local function sweep()
       clients.all[kept] = each
     end
   end
-end
-
--- Calls a function with a connection. If it raises an error, closes this connection only, and returns false.
-local function call_guarded(run, each, ...)
-  local fine, result = pcall(run, each, ...)
-  if not fine then
-    log.error("%s", refusal.sentence(result))
-    connection.close(each, "an error in this script")
-    return false
-  end
-  return result
 end
 
 -- Gives a connection its turn. An error closes only this connection. Returns whether a request was performed.

@@ -19,6 +19,7 @@
 local inbox = require "inbox"
 local limits = require "limits"
 local log = require "log"
+local refusal = require "refusal"
 local ticks = require "ticks"
 
 local concat, sub = table.concat, string.sub
@@ -94,6 +95,17 @@ function connection.close(self, why)
   else
     log.debug("a client disconnected (%s)", why)
   end
+end
+
+-- Calls a function with a connection. If it raises an error, closes this connection only, and returns false.
+function connection.call_guarded(run, self, ...)
+  local fine, result = pcall(run, self, ...)
+  if not fine then
+    log.error("%s", refusal.sentence(result))
+    connection.close(self, "an error in this script")
+    return false
+  end
+  return result
 end
 
 -- Adds bytes to the outbox.

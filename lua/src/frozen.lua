@@ -39,9 +39,7 @@ end
 
 -- Evaluates an expression to an address, and writes bytes there. Returns the address.
 function frozen.write_at(expression, data)
-  if #data > limits.write then
-    refuse(BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests", limits.write, #data)
-  end
+  memory.check_size(data)
   local address = current_address(code.compile(expression, "address"), #data, true)
   write(address, data)
   return address

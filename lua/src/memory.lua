@@ -6,6 +6,7 @@
 -- values or ignores the lowest bits of the address.
 
 local cartridgeram = require "cartridgeram"
+local limits = require "limits"
 local refusal = require "refusal"
 local videoram = require "videoram"
 
@@ -153,6 +154,13 @@ function memory.check_domain(name, offset, length, change)
       .. "the bus accepts writes there", offset, name)
   elseif name == "sram" and is_advance() and found:name() ~= "SRAM" and (change or offset + length > 0x10000) then
     refuse(UNSUPPORTED, "mGBA's Lua reads only the bank of flash memory that the game has chosen, and writes none")
+  end
+end
+
+-- Limits the length of a write. Each byte needs its own call to mGBA, so more bytes would freeze mGBA for seconds.
+function memory.check_size(data)
+  if #data > limits.write then
+    refuse(BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests", limits.write, #data)
   end
 end
 

@@ -6,7 +6,6 @@ local emulator = require "emulator"
 local evaluate = require "evaluate"
 local frozen = require "frozen"
 local game = require "game"
-local limits = require "limits"
 local lockstep = require "lockstep"
 local memory = require "memory"
 local optable = require "optable"
@@ -64,20 +63,12 @@ run.write32, check.write32 = memory.write32, on_bus(4, true)
 function run.read_range(address, length) return emu:readRange(address, length) end
 check.read_range = memory.check_bus
 
--- Limits the length of a write. Each byte needs its own call to mGBA, so more bytes would freeze mGBA for seconds.
-local function check_size(data)
-  if #data > limits.write then
-    refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests",
-      limits.write, #data)
-  end
-end
-
 function run.write_range(address, data)
-  check_size(data)
+  memory.check_size(data)
   memory.write_range(address, data)
 end
 function check.write_range(address, data)
-  check_size(data)
+  memory.check_size(data)
   memory.check_bus(address, #data, true)
 end
 
@@ -198,7 +189,7 @@ function check.read_at(address, length)
   code.check_address(address, length)
 end
 function check.write_at(address, data)
-  check_size(data)
+  memory.check_size(data)
   code.check_address(address, #data, true)
 end
 function run.freeze(name, kind, address, data)
@@ -326,10 +317,7 @@ local function attempt(op, client, a, b, c, d)
   if done then
     return false, refusal.FAILED, "mGBA gave no answer"
   end
-  if type(result) == "table" then
-    return false, result.status, result.text
-  end
-  return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
+  return false, refusal.of(result)
 end
 
 return { by_code = by_code, by_name = by_name, attempt = attempt, moved_bytes = moved_bytes, scripts = scripts }

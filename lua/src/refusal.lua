@@ -19,6 +19,14 @@ function refusal.refuse(status, text, ...)
   error({ status = status, text = format(text, ...) }, 0)
 end
 
+-- Returns the status and the text of an error that `pcall` has caught: a refusal, or an error of mGBA.
+function refusal.of(problem)
+  if type(problem) == "table" then
+    return problem.status, problem.text
+  end
+  return refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
+end
+
 -- Converts any text, such as a path or a game's title, to valid UTF-8.
 function refusal.printable(text)
   if utf8.len(text) then

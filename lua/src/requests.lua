@@ -51,10 +51,8 @@ local function check(request, place)
   local fine, problem = pcall(op.check, table.unpack(request, place + 1, place + 4))
   if fine then
     return true
-  elseif type(problem) == "table" then
-    return false, problem.status, problem.text
   end
-  return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
+  return false, refusal.of(problem)
 end
 
 -- Refuses a whole request because of its operation number `index`. Returns what `check_all` returns for a refused

@@ -202,13 +202,10 @@ local function go_on(run)
 end
 
 local function finish(run)
-  local problem = run.problem
-  if not problem then
-    run.finish(true, table.concat(run.ends))
-  elseif type(problem) == "table" then
-    run.finish(false, problem.status, problem.text)
+  if run.problem then
+    run.finish(false, refusal.of(run.problem))
   else
-    run.finish(false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem))
+    run.finish(true, table.concat(run.ends))
   end
 end
 

@@ -5,7 +5,6 @@ local code = require "code"
 local connection = require "connection"
 local game = require "game"
 local limits = require "limits"
-local log = require "log"
 local memory = require "memory"
 local refusal = require "refusal"
 
@@ -217,11 +216,7 @@ function watches.after_frame()
     if client.is_watching then
       kept = kept + 1
       watching[kept] = client
-      local fine, problem = pcall(compare_all, client, core)
-      if not fine then
-        log.error("%s", refusal.sentence(problem))
-        connection.close(client, "an error in this script")
-      end
+      connection.call_guarded(compare_all, client, core)
       any = any or client.changes ~= nil
     end
   end

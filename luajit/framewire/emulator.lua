@@ -138,21 +138,21 @@ function Emulator:step(keys, frames)
   return await_done(self)
 end
 
-local function ask(self, kind)
-  local ok, message = self.sender:send(string.char(kind), self.patience)
-  if not ok then return nil, message end
+local function ask(self, message)
+  local ok, problem = self.sender:send(message, self.patience)
+  if not ok then return nil, problem end
   return await_done(self)
 end
 
 --- Gives the clock back: the game runs on its own again. Results as for `step`.
 function Emulator:run()
-  return ask(self, RUN)
+  return ask(self, string.char(RUN))
 end
 
 --- Updates the picture and the watched memory while the game runs by itself. The picture is then a copy, which does not
 --- change until the next look or step. Results as for `step`.
 function Emulator:look()
-  return ask(self, LOOK)
+  return ask(self, string.char(LOOK))
 end
 
 local function send_watches(self)
@@ -161,9 +161,7 @@ local function send_watches(self)
   for index, watch in ipairs(self.watches) do
     message.ranges[2 * index - 2], message.ranges[2 * index - 1] = watch.address, watch.length
   end
-  local ok, problem = self.sender:send(ffi.string(message, 4 + 8 * #self.watches), self.patience)
-  if not ok then return nil, problem end
-  return await_done(self)
+  return ask(self, ffi.string(message, 4 + 8 * #self.watches))
 end
 
 --- Watches a range of memory. Each step or look copies the range's bytes to the returned address in shared memory. At

@@ -103,15 +103,13 @@ end
 --- Opens a listening socket.
 ---@param options? table `port` (0: any free port), `host` ("127.0.0.1"; "::" or "0.0.0.0" for every interface),
 --- `backlog` (1024), `reuse_port` (several sockets share the port and its connections)
----@return table|nil socket
----@return string? message
+---@return table|nil socket, string? message
 function M.listen(options)
   options = options or {}
   local host, port = options.host or "127.0.0.1", options.port or 0
   local function try(entry)
-    local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
-    if fd < 0 then return sys.fail("socket") end
-    if sys.after_socket then sys.after_socket(fd) end
+    local fd, problem, number = sys.open_socket(entry.family, sys.SOCK_STREAM)
+    if not fd then return nil, problem, number end
     -- Windows does not need this option. There, it would allow other programs to take the port.
     if sys.name ~= "windows" then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEADDR, 1) end
     if options.reuse_port and sys.SO_REUSEPORT then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEPORT, 1) end
@@ -139,11 +137,9 @@ local function start_next(socket)
   local message, number = "no address is left", nil
   while socket.addresses[1] do
     local entry = table.remove(socket.addresses, 1)
-    local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
-    if fd < 0 then
-      message, number = select(2, sys.fail("socket"))
-    else
-      if sys.after_socket then sys.after_socket(fd) end
+    local fd
+    fd, message, number = sys.open_socket(entry.family, sys.SOCK_STREAM)
+    if fd then
       set_option(fd, sys.IPPROTO_TCP, sys.TCP_NODELAY, 1)
       if net.connect(fd, address_of(entry)) == 0 or sys.errno() == sys.EINPROGRESS then
         socket.fd = fd
@@ -262,29 +258,23 @@ end
 function Socket:send_bytes(source, length)
   local sent = tonumber(net.send(self.fd, source, length, sys.send_flags))
   if sent >= 0 then return sent end
-  local number = sys.errno()
-  if number == EAGAIN or number == EINTR then return nil, "again" end
-  return sys.fail("send")
+  return sys.fail_or_again("send")
 end
 
 --- Receives the available bytes into C memory.
 ---@param target ffi.cdata* uint8_t *
 ---@param room integer how many bytes fit there, at least 1
----@return integer|nil count
----@return string? message "again" if there is nothing yet, "closed" if the other side has finished
+---@return integer|nil count, string? message "again" if there is nothing yet, "closed" if the other side has finished
 function Socket:receive_into(target, room)
   local got = tonumber(net.recv(self.fd, target, room, 0))
   if got > 0 then return got end
   if got == 0 then return nil, "closed" end
-  local number = sys.errno()
-  if number == EAGAIN or number == EINTR then return nil, "again" end
-  return sys.fail("recv")
+  return sys.fail_or_again("recv")
 end
 
 --- Receives the bytes that are available.
 ---@param limit? integer maximum number of bytes, 65,536 by default
----@return string|nil data
----@return string? message "again" if there is nothing yet, "closed" if the other side has finished
+---@return string|nil data, string? message "again" if there is nothing yet, "closed" if the other side has finished
 function Socket:receive(limit)
   limit = limit or CHUNK
   if limit < 1 or limit ~= limit then error(("a socket receives at least one byte, not %s"):format(limit), 2) end
@@ -356,24 +346,24 @@ function Socket:read(limit, timeout)
   end
 end
 
---- This side's address.
----@return string|nil address
----@return integer port
-function Socket:name()
+-- Asks the system for an address of a socket, with the function `getsockname` or `getpeername`.
+local function address_from(name, fd)
   length_box[0] = ffi.sizeof(storage)
   ffi.fill(storage, ffi.sizeof(storage)) -- otherwise, part of an earlier path of a unix socket could remain
-  if net.getsockname(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getsockname") end
+  if net[name](fd, generic(storage), length_box) ~= 0 then return sys.fail(name) end
   return M.describe(storage)
 end
 
+--- This side's address.
+---@return string|nil address, integer port
+function Socket:name()
+  return address_from("getsockname", self.fd)
+end
+
 --- The other side's address.
----@return string|nil address
----@return integer port
+---@return string|nil address, integer port
 function Socket:peer()
-  length_box[0] = ffi.sizeof(storage)
-  ffi.fill(storage, ffi.sizeof(storage)) -- otherwise, part of an earlier path of a unix socket could remain
-  if net.getpeername(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getpeername") end
-  return M.describe(storage)
+  return address_from("getpeername", self.fd)
 end
 
 local options = {

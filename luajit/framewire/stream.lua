@@ -19,8 +19,8 @@ local sys = require "framewire.sys"
 local READ, WRITE = poller.READ, poller.WRITE
 -- The most bytes of one receive, and the most receives in a row before the loop serves other descriptors.
 local CHUNK, TURN = 65536, 4
--- The most connections to accept in a row, and the seconds of a pause in accepting when no descriptors are free.
-local ACCEPT_TURN, ACCEPT_PAUSE = 64, 0.1
+-- The most connections to accept in a row.
+local ACCEPT_TURN = 64
 
 local chunk = ffi.new("uint8_t[?]", CHUNK)
 local pool = buffer.pool(16384, 64)
@@ -360,12 +360,7 @@ function M.serve(loop, listener, options)
         local stream = start(loop, socket, settings)
         if not stream then socket:close() elseif settings.on_open then settings.on_open(stream) end
       else
-        if sys.lacks_resources(number) then
-          loop:change(listener.fd, 0)
-          loop:after(ACCEPT_PAUSE, function()
-            if not server.stopped then loop:change(listener.fd, READ) end
-          end)
-        end
+        sys.pause_accepting(loop, listener, number)
         if problem == "again" or number ~= sys.ECONNABORTED then return end
       end
       if server.stopped then return end

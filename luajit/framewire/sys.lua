@@ -1,5 +1,5 @@
---- The running operating system: its declarations and constants, and how to report its errors. The rest of the library
--- uses this module. Only ffi/bsd.lua checks `ffi.os` too.
+--- The running operating system: its declarations and constants, how to report its errors, and what all kinds of sockets
+-- do in the same way. The rest of the library uses this module. Only ffi/bsd.lua checks `ffi.os` too.
 
 local ffi = require "ffi"
 
@@ -26,12 +26,33 @@ function sys.fail(what)
   return nil, what .. ": " .. sys.strerror(number), number
 end
 
---- Whether a connection could not be accepted because the system lacks descriptors or memory. The listener stays
--- readable, so a loop that does not pause would never sleep.
----@param number integer of the error
----@return boolean
-function sys.lacks_resources(number)
-  return number == sys.EMFILE or number == sys.ENFILE or number == sys.ENOBUFS
+--- Like `fail`, but if the call only has to be tried again later, the message is "again".
+function sys.fail_or_again(what)
+  local number = sys.errno()
+  if number == sys.EAGAIN or number == sys.EINTR then return nil, "again" end
+  return sys.fail(what)
+end
+
+--- If a connection could not be accepted because the system lacks descriptors or memory, makes the loop ignore the
+-- listener for a moment. The listener stays readable, so without this pause, the loop would never sleep.
+---@param number integer|nil of the error
+---@return boolean paused
+function sys.pause_accepting(loop, listener, number)
+  if number ~= sys.EMFILE and number ~= sys.ENFILE and number ~= sys.ENOBUFS then return false end
+  loop:change(listener.fd, 0)
+  loop:after(0.1, function()
+    if listener.fd >= 0 then loop:change(listener.fd, loop.READ) end
+  end)
+  return true
+end
+
+--- Creates a socket with the flags that all sockets of this library have.
+---@return integer|nil fd if it is nil, the other results are those of `fail`
+function sys.open_socket(family, kind)
+  local fd = sys.net.socket(family, kind + sys.socket_flags, 0)
+  if fd < 0 then return sys.fail("socket") end
+  if sys.after_socket then sys.after_socket(fd) end
+  return fd
 end
 
 sys.terminal = require(sys.terminal_module)(sys)

@@ -153,27 +153,14 @@ function Secure:receive_into(target, room)
   return result(self, got, "receive")
 end
 
---- Waits until the underlying socket is ready.
----@param interest integer
----@param timeout? number seconds
----@return true|nil ready
----@return string? message
-function Secure:wait(interest, timeout)
-  return self.socket:wait(interest, timeout)
+-- These methods are those of the underlying socket.
+for _, name in ipairs { "wait", "name", "peer", "set" } do
+  Secure[name] = function(self, ...) return self.socket[name](self.socket, ...) end
 end
 
 -- These methods call `send_bytes`, `receive_into` and `wait`. With "again", `send` and `receive` also return what to
 -- wait for, READ or WRITE, as `send_bytes` and `receive_into` do.
 for _, name in ipairs { "send", "receive", "write", "read" } do Secure[name] = socket.methods[name] end
-
---- This side's address.
-function Secure:name() return self.socket:name() end
-
---- The other side's address.
-function Secure:peer() return self.socket:peer() end
-
---- Sets an option of the underlying socket; see framewire.socket.
-function Secure:set(name, value) return self.socket:set(name, value) end
 
 --- The version of TLS that the connection uses.
 ---@return string|nil version "TLSv1.3" or "TLSv1.2"
@@ -226,6 +213,15 @@ local function shake_hands(self, timeout)
   end
 end
 
+-- Performs the handshake of a new TLS connection and returns the connection. If the handshake fails, closes it.
+local function complete(secure, timeout)
+  local ok, message = shake_hands(secure, timeout or 10)
+  if ok then return secure end
+  secure.broken = true
+  secure:close()
+  return nil, message
+end
+
 local Context = {}
 Context.__index = Context
 
@@ -268,19 +264,13 @@ function Context:connect(connected, host, timeout)
     end
     if self.verifies and ssl.SSL_set1_host(handle, host) ~= 1 then return fail("TLS: the name " .. host) end
   end
-  local ok
-  ok, message = shake_hands(secure, timeout or 10)
-  if ok then return secure end
-  secure.broken = true
-  secure:close()
-  return nil, message
+  return complete(secure, timeout)
 end
 
 --- Performs the server's TLS handshake on an accepted socket. From then on, use only the result and not the socket.
 ---@param accepted table socket
 ---@param timeout? number seconds, 10 by default
----@return table|nil secure
----@return string? message
+---@return table|nil secure, string? message
 function Context:accept(accepted, timeout)
   local secure, message = new_secure(self, accepted)
   if not secure then
@@ -288,12 +278,7 @@ function Context:accept(accepted, timeout)
     return nil, message
   end
   ssl.SSL_set_accept_state(secure.ssl)
-  local ok
-  ok, message = shake_hands(secure, timeout or 10)
-  if ok then return secure end
-  secure.broken = true
-  secure:close()
-  return nil, message
+  return complete(secure, timeout)
 end
 
 local known = { ca = "string", verify = "boolean", certificate = "string", key = "string", names = "table" }

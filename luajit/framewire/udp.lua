@@ -14,7 +14,6 @@ local sys = require "framewire.sys"
 local time = require "framewire.time"
 
 local net = sys.net
-local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
 -- In bytes; no datagram is as large as this.
 local SIZE = 65536
 -- The most host addresses in each socket's cache.
@@ -49,38 +48,29 @@ end
 ---@param data string up to 65,507 bytes; the network divides datagrams of more than about 1,400 bytes
 ---@param host string name or address
 ---@param port integer
----@return true|nil ok
----@return string? message "again" if the system's buffer is full
+---@return true|nil ok, string? message "again" if the system's buffer is full
 function Udp:send_to(data, host, port)
   if type(data) ~= "string" then return nil, "a datagram is a string, not a value of type " .. type(data) end
   local bytes, message = address_of(self, host, port)
   if not bytes then return nil, message end
   local sent = net.sendto(self.fd, data, #data, sys.send_flags, ffi.cast("const struct fw_sockaddr *", bytes), #bytes)
   if sent >= 0 then return true end
-  local number = sys.errno()
-  if number == EAGAIN or number == EINTR then return nil, "again" end
-  return sys.fail("sendto")
+  return sys.fail_or_again("sendto")
 end
 
 --- Receives a datagram that has already arrived.
----@return string|nil data
----@return string address the sender's address; if `data` is nil, "again" (no datagram yet) or an error
+---@return string|nil data, string address the sender's address; if `data` is nil, "again" (no datagram yet) or an error
 ---@return integer port the sender's port
 function Udp:receive()
   length_box[0] = ffi.sizeof(storage)
   local got = tonumber(net.recvfrom(self.fd, chunk, SIZE, 0, ffi.cast("struct fw_sockaddr *", storage), length_box))
-  if got < 0 then
-    local number = sys.errno()
-    if number == EAGAIN or number == EINTR then return nil, "again" end
-    return sys.fail("recvfrom")
-  end
+  if got < 0 then return sys.fail_or_again("recvfrom") end
   return ffi.string(chunk, got), socket.describe(storage)
 end
 
 --- Receives a datagram, and waits if necessary.
 ---@param timeout? number seconds; forever if left out
----@return string|nil data
----@return string address the sender's address; if `data` is nil, "timeout" or an error
+---@return string|nil data, string address the sender's address; if `data` is nil, "timeout" or an error
 ---@return integer port the sender's port
 function Udp:read(timeout)
   local deadline = time.deadline(timeout)
@@ -109,11 +99,9 @@ function M.open(options)
   local host, port = options.host or "127.0.0.1", options.port or 0
   local addresses, message = socket.find_all(host, port, sys.AI_PASSIVE + sys.AI_NUMERICSERV)
   for _, entry in ipairs(addresses or {}) do
-    local fd = net.socket(entry.family, sys.SOCK_DGRAM + sys.socket_flags, 0)
-    if fd < 0 then
-      message = select(2, sys.fail("socket"))
-    else
-      if sys.after_socket then sys.after_socket(fd) end
+    local fd
+    fd, message = sys.open_socket(entry.family, sys.SOCK_DGRAM)
+    if fd then
       local self = setmetatable({ fd = fd, family = entry.family, known = {}, known_count = 0 }, Udp)
       local ok = true
       if options.reuse_port then ok, message = self:set("reuse_port", true) end

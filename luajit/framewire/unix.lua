@@ -12,13 +12,11 @@ local sys = require "framewire.sys"
 
 local M = {}
 
--- Returns a message if the system has no unix sockets.
-local function missing()
-  if not sys.AF_UNIX then return "unix sockets are not supported on " .. sys.name end
-end
+local UNSUPPORTED = "unix sockets are not supported on " .. sys.name
 
 -- Returns the C structure for a path, and its length; or nil and a message.
 local function address_of(path)
+  if not sys.AF_UNIX then return nil, UNSUPPORTED end
   if type(path) ~= "string" or path == "" then return nil, "a unix socket needs a path" end
   local address = ffi.new("struct fw_sockaddr_un")
   if #path >= ffi.sizeof(address.path) then
@@ -35,29 +33,17 @@ local function address_of(path)
   return address, length
 end
 
-local function open()
-  local fd = sys.net.socket(sys.AF_UNIX, sys.SOCK_STREAM + sys.socket_flags, 0)
-  if fd < 0 then return sys.fail("socket") end
-  if sys.after_socket then sys.after_socket(fd) end
-  return fd
-end
-
 local function generic(address)
   return ffi.cast("struct fw_sockaddr *", address)
 end
 
 --- Connects to a socket.
----@param path string
 ---@param timeout? number seconds, 5 by default
----@return table|nil socket
----@return string? message
----@return integer? number the system's number of the error
+---@return table|nil socket, string? message, integer? number the system's number of the error
 function M.connect(path, timeout)
-  local problem = missing()
-  if problem then return nil, problem end
   local address, length = address_of(path)
   if not address then return nil, length end
-  local fd, message = open()
+  local fd, message = sys.open_socket(sys.AF_UNIX, sys.SOCK_STREAM)
   if not fd then return nil, message end
   local connected = socket.wrap(fd)
   if sys.net.connect(fd, generic(address), length) == 0 then return connected end
@@ -92,15 +78,12 @@ end
 ---@param path string up to 107 bytes, or 103 on macOS and FreeBSD; on Linux, a name that begins with a zero byte does
 --- not create a file
 ---@param backlog? integer 1024 by default
----@return table|nil socket
----@return string? message
+---@return table|nil socket, string? message
 function M.listen(path, backlog)
-  local problem = missing()
-  if problem then return nil, problem end
   local address, length = address_of(path)
   if not address then return nil, length end
   if path:byte(1) ~= 0 then remove_stale(path) end
-  local fd, message = open()
+  local fd, message = sys.open_socket(sys.AF_UNIX, sys.SOCK_STREAM)
   if not fd then return nil, message end
   if sys.net.bind(fd, generic(address), length) ~= 0 or sys.net.listen(fd, backlog or 1024) ~= 0 then
     message = sys.strerror(sys.errno())
@@ -111,11 +94,9 @@ function M.listen(path, backlog)
 end
 
 --- Creates two sockets that are connected to each other.
----@return table|nil one
----@return table|string other the other socket, or a message
+---@return table|nil one, table|string other the other socket, or a message
 function M.pair()
-  local problem = missing()
-  if problem then return nil, problem end
+  if not sys.AF_UNIX then return nil, UNSUPPORTED end
   local fds = ffi.new("int[2]")
   if sys.net.socketpair(sys.AF_UNIX, sys.SOCK_STREAM + sys.socket_flags, 0, fds) ~= 0 then
     return sys.fail("socketpair")

@@ -6,8 +6,7 @@ local streams = require "framewire.stream"
 local sys = require "framewire.sys"
 local unix = require "framewire.unix"
 
--- Seconds: for a handshake, and for a pause in accepting connections when no descriptors are free.
-local HANDSHAKE, PAUSE = 10, 0.1
+local HANDSHAKE = 10 -- seconds
 
 local M = {}
 
@@ -39,23 +38,14 @@ local function connect(loop, server, secure)
 end
 
 --- Accepts connections until the server stops.
----@param loop table
 ---@param server table from http.new without a listener
----@param listener table
 ---@param context table from tls.server
----@return true|nil ok
----@return string? message
+---@return true|nil ok, string? message
 function M.start(loop, server, listener, context)
   local function accept()
     local accepted, message, number = listener:accept()
     if not accepted then
-      if sys.lacks_resources(number) then
-        server.log("cannot accept connections: " .. message)
-        loop:change(listener.fd, 0)
-        loop:after(PAUSE, function()
-          if listener.fd >= 0 then loop:change(listener.fd, poller.READ) end
-        end)
-      end
+      if sys.pause_accepting(loop, listener, number) then server.log("cannot accept connections: " .. message) end
       return
     end
     loop:spawn(function()

@@ -108,17 +108,6 @@ function Server:adopt(fd, peer)
   return true
 end
 
--- If no descriptors are free, connections cannot be accepted, and the listener stays readable. Ignoring it for a moment
--- prevents a busy loop.
-local function pause_accepting(self)
-  local fd, loop = self.listener.fd, self.loop
-  self.log("cannot accept connections: " .. sys.strerror(sys.errno()))
-  loop:change(fd, 0)
-  loop:after(0.1, function()
-    if self.listener.fd == fd then loop:change(fd, poller.READ) end
-  end)
-end
-
 local function accept_all(self)
   for _ = 1, ACCEPT_TURN do
     local fd = sys.accept(self.listener.fd)
@@ -126,7 +115,9 @@ local function accept_all(self)
       self:adopt(fd)
     else
       local number = sys.errno()
-      if sys.lacks_resources(number) then pause_accepting(self) end
+      if sys.pause_accepting(self.loop, self.listener, number) then
+        self.log("cannot accept connections: " .. sys.strerror(number))
+      end
       if number ~= sys.ECONNABORTED and number ~= sys.EINTR then return end
     end
   end
