@@ -213,11 +213,7 @@ def cores(figures: Figures, rom: Path, gb: Path, peer: Callable[[str], dict[str,
                 figures.compare({"step": timed(step), "luajit_channel_step": steps, **peer("retro_step")})
         figures.compare({"read": timed(read), **peer("pyboy_read")})
         figures.compare({"save_and_load": timed(save_and_load)})
-        for what, (frames, render) in {
-            "rendered": (1, True),
-            "every_fourth": (4, True),
-            "unrendered": (4, False),
-        }.items():
+        for what, (frames, render) in {"rendered": (1, True), "every_fourth": (4, True), "unrendered": (4, False)}.items():
             figures.compare({f"game_boy_{what}": game_boy_frames(frames, render), **peer(f"pyboy_{what}")})
 
 

@@ -56,8 +56,7 @@ def check_threads(threads: int) -> None:
     """Checks a number of threads; 0 is one per processor."""
     if not 0 <= whole(threads, "threads") <= MAX_THREADS:
         raise InvalidRequest(
-            f"threads is {threads}; use a number from 0, which is one per processor, to {MAX_THREADS}",
-            parameter="threads",
+            f"threads is {threads}; use a number from 0, which is one per processor, to {MAX_THREADS}", parameter="threads"
         )
 
 

@@ -112,10 +112,7 @@ def place(address: Address, domain: str | None = None) -> dict[str, Json]:
 
 def read(address: Address, type: NumberType | None, domain: str | None) -> Operation[int]:
     """Reads a number."""
-    arguments = place(address, domain)
-    if type is not None:
-        arguments["type"] = type
-    return Operation("read", arguments, same, changes=False)
+    return Operation("read", given(**place(address, domain), type=type), same, changes=False)
 
 
 def read_many(addresses: Sequence[Address], type: NumberType | None, domain: str | None) -> Operation[list[int]]:
@@ -144,15 +141,13 @@ def read_array(
 
 def write(address: Address, value: int, type: NumberType | None, domain: str | None) -> Operation[None]:
     """Writes a number."""
-    arguments = given(**place(address, domain), type=type)
-    arguments["value"] = whole(value, "value")
+    arguments = given(**place(address, domain), type=type, value=whole(value, "value"))
     return Operation("write", arguments, nothing, changes=True)
 
 
 def freeze(address: Address, value: int, type: NumberType | None) -> Operation[None]:
     """Freezes a number in memory: writes it now, and again after each frame."""
-    arguments = write(address, value, type, None).arguments
-    return Operation("freeze", arguments, nothing, changes=True)
+    return Operation("freeze", write(address, value, type, None).arguments, nothing, changes=True)
 
 
 def unfreeze(address: Address | None) -> Operation[bool]:
@@ -178,14 +173,7 @@ def find(params: Mapping[str, Any], areas: Sequence[Mapping[str, Any]], limit: i
 
     def parse(result: Json) -> list[Found]:
         return [
-            Found(
-                each["address"],
-                each["bank"],
-                each["domain"],
-                each["offset"],
-                each["symbol"],
-                b64decode(each["data"]),
-            )
+            Found(each["address"], each["bank"], each["domain"], each["offset"], each["symbol"], b64decode(each["data"]))
             for each in result["places"]
         ]
 
@@ -244,7 +232,7 @@ def io_registers(contains: str | None) -> Call[list[IoRegister]]:
             for each in result["registers"]
         ]
 
-    return Call("ioRegisters", {} if contains is None else {"contains": contains}, parse, changes=False)
+    return Call("ioRegisters", given(contains=contains), parse, changes=False)
 
 
 def write_io_register(name: str, value: int) -> Call[None]:
@@ -425,15 +413,8 @@ def info() -> Call[Info]:
     """The state of the emulator."""
 
     def parse(result: Json) -> Info:
-        return Info(
-            result["kind"],
-            bool(result["connected"]),
-            result["run"],
-            result.get("frame"),
-            result.get("title"),
-            result.get("code"),
-            result,
-        )
+        frame, title, code = (result.get(name) for name in ("frame", "title", "code"))
+        return Info(result["kind"], bool(result["connected"]), result["run"], frame, title, code, result)
 
     return Call("emulatorState", {}, parse, changes=False)
 

@@ -53,7 +53,7 @@ class CoreMemory:
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
         """Writes a number. The default type is that of the symbol, or `"u8"` if there is none."""
         place = address if isinstance(address, str) else _hex(address)
-        self._core.write(place, _number(value), type, domain)
+        self._core.write(place, number32(value), type, domain)
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
         """Writes bytes or an array."""
@@ -139,7 +139,7 @@ class CoreMemory:
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
         """Freezes a number in memory: writes it now, and again after each frame, until `unfreeze`."""
         name = _frozen_name(address)
-        self._core.freeze(name, name, _number(value), type)
+        self._core.freeze(name, name, number32(value), type)
 
     def unfreeze(self, address: Address | None = None) -> bool:
         """Unfreezes an address, or all addresses. Returns whether any was frozen."""
@@ -169,7 +169,7 @@ def u32(value: int, name: str, least: int) -> int:
     return number
 
 
-def _number(value: int) -> int:
+def number32(value: int) -> int:
     """Checks that a number fits in 32 bits, with or without a sign. The type may have a smaller range."""
     number = whole(value, "value")
     if not -0x8000_0000 <= number <= 0xFFFF_FFFF:

@@ -96,12 +96,7 @@ class AsyncClient:
     """
 
     def __init__(
-        self,
-        transport: AsyncTransport,
-        url: str,
-        emulator: str | None,
-        token: str | None,
-        ssl: tls.SSLContext | None,
+        self, transport: AsyncTransport, url: str, emulator: str | None, token: str | None, ssl: tls.SSLContext | None
     ) -> None:
         self._transport = transport
         self._audio = (socket_url(url, "/v1/audio", emulator), token, ssl)

@@ -95,12 +95,7 @@ class Client:
     """
 
     def __init__(
-        self,
-        transport: SyncTransport,
-        url: str,
-        emulator: str | None,
-        token: str | None,
-        ssl: tls.SSLContext | None,
+        self, transport: SyncTransport, url: str, emulator: str | None, token: str | None, ssl: tls.SSLContext | None
     ) -> None:
         self._transport = transport
         self._audio = (socket_url(url, "/v1/audio", emulator), token, ssl)

@@ -24,7 +24,7 @@ from framewire import _native
 from framewire._arguments import cheat_number, codes_text, whole
 from framewire._core_batch import CoreBatch
 from framewire._core_files import CoreRecording, CoreRecordings, CoreSnapshots
-from framewire._core_memory import CoreMemory, u32
+from framewire._core_memory import CoreMemory, number32, u32
 from framewire._core_streams import CoreAudio, CoreEvents, CoreWatch, Held
 from framewire.errors import Conflict, InvalidRequest, NotFound, Unsupported, WaitTimeout
 from framewire.memory import Memory
@@ -203,9 +203,7 @@ class Core(CoreMemory):
 
     def write_register(self, name: str, value: int) -> None:
         """Writes a register of the processor. The value is a signed or unsigned 32-bit number."""
-        number = whole(value, "value")
-        if not -0x8000_0000 <= number <= 0xFFFF_FFFF:
-            raise InvalidRequest(f"value is {number}; use a number from -2147483648 to 4294967295", parameter="value")
+        number = number32(value)
         self._core.write_register(name, number - (1 << 32) if number > 0x7FFF_FFFF else number)
 
     def cycles(self) -> int:

@@ -46,7 +46,16 @@ class Result(Protocol[Item]):
         """The value, after the batch has run."""
 
 
-class Stream(Protocol[Item]):
+class _Context(Protocol):
+    """The end of a `with` block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Ends what the block began. A batch performs its operations."""
+
+
+class Stream(_Context, Protocol[Item]):
     """An endless iterator. The end of `with` closes it."""
 
     def __iter__(self) -> Iterator[Item]:
@@ -58,16 +67,11 @@ class Stream(Protocol[Item]):
     def __enter__(self) -> Stream[Item]:
         """The stream."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
-    ) -> None:
-        """Ends the stream."""
-
     def close(self) -> None:
         """Ends the stream."""
 
 
-class Recording(Protocol):
+class Recording(_Context, Protocol):
     """A recording that is being made."""
 
     @property
@@ -83,13 +87,8 @@ class Recording(Protocol):
     def __enter__(self) -> Recording:
         """The recording."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
-    ) -> None:
-        """Ends the recording."""
 
-
-class Batch(Protocol):
+class Batch(_Context, Protocol):
     """Operations that are performed in order at the end of `with`. Only `advance` runs frames between them."""
 
     @property
@@ -98,11 +97,6 @@ class Batch(Protocol):
 
     def __enter__(self) -> Batch:
         """The batch."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
-    ) -> None:
-        """Performs the operations."""
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> Result[int]:
         """Reads a number."""
@@ -182,7 +176,7 @@ class Snapshots(Protocol):
 
 
 @runtime_checkable
-class Emulator(Protocol):
+class Emulator(_Context, Protocol):
     """An emulator. docs/python.md explains the methods, and `framewire.Client` describes all of their arguments."""
 
     memory: Memory
@@ -197,11 +191,6 @@ class Emulator(Protocol):
 
     def __enter__(self) -> Emulator:
         """The emulator."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
-    ) -> None:
-        """Ends the use of the emulator."""
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
         """Reads a number."""

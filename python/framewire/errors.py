@@ -155,9 +155,5 @@ def from_problem(problem: Mapping[str, Any]) -> RequestFailed:
         status = 500
     detail = problem.get("detail") or problem.get("title") or f"the server answered with status {status}"
     return _BY_STATUS.get(status, RequestFailed)(
-        str(detail),
-        status=status,
-        parameter=problem.get("parameter"),
-        accepts=problem.get("accepts"),
-        op=problem.get("op"),
+        str(detail), status=status, parameter=problem.get("parameter"), accepts=problem.get("accepts"), op=problem.get("op")
     )

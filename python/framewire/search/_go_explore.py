@@ -217,15 +217,7 @@ class GoExplore:
                 search._best = (reached, -math.inf if score is None else score, frames)
                 search._best_path = tuple(head["best_path"])
                 search.archive.entries = [
-                    Entry(
-                        tuple(cell),
-                        -math.inf if score is None else score,
-                        frames,
-                        None,
-                        parent,
-                        tuple(actions),
-                        chosen,
-                    )
+                    Entry(tuple(cell), -math.inf if score is None else score, frames, None, parent, tuple(actions), chosen)
                     for cell, score, frames, parent, actions, chosen in head["entries"]
                 ]
                 entries = search.archive.entries
