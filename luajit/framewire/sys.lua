@@ -1,5 +1,5 @@
---- The running operating system: its declarations and constants, how to report its errors, and what all kinds of sockets
--- do in the same way. The rest of the library uses this module. Only ffi/bsd.lua checks `ffi.os` too.
+--- The running operating system: its declarations and constants, how to report its errors, and what all kinds of
+-- sockets do in the same way. The rest of the library uses this module. Only ffi/bsd.lua checks `ffi.os` too.
 
 local ffi = require "ffi"
 
