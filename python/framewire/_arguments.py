@@ -70,5 +70,5 @@ def check_counts(**counts: int | None) -> None:
 def cheat_number(id: int) -> int:
     """Checks the number of a cheat, and returns it. There is no cheat 0."""
     if not 1 <= whole(id, "id") <= 0xFFFF_FFFF:
-        raise InvalidRequest(f"id is {id}; use the number of a cheat (1 or greater), or None for all", parameter="id")
+        raise InvalidRequest(f"id is {id}; use the number of a cheat (from 1), or None for all", parameter="id")
     return whole(id, "id")
