@@ -413,8 +413,15 @@ def info() -> Call[Info]:
     """The state of the emulator."""
 
     def parse(result: Json) -> Info:
-        frame, title, code = (result.get(name) for name in ("frame", "title", "code"))
-        return Info(result["kind"], bool(result["connected"]), result["run"], frame, title, code, result)
+        return Info(
+            result["kind"],
+            bool(result["connected"]),
+            result["run"],
+            result.get("frame"),
+            result.get("title"),
+            result.get("code"),
+            result,
+        )
 
     return Call("emulatorState", {}, parse, changes=False)
 

@@ -62,7 +62,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors at once.
     pub fn connect(name: &str, timeout: Option<Duration>, options: Options) -> Result<Endpoint, Error> {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = wait::deadline(timeout);
         loop {
             match Block::attach(name) {
                 Ok(block) => return Ok(Endpoint::new(block, options.spin)),
@@ -92,7 +92,7 @@ impl Endpoint {
     /// [`Error::Timeout`] and [`Error::Damaged`].
     pub fn accept(&self, timeout: Option<Duration>) -> Result<(), Error> {
         let block = &self.receiver.memory;
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = wait::deadline(timeout);
         while !block.is_attached() {
             if let Some(damage) = block.damage() {
                 return Err(Error::Damaged(damage));

@@ -83,6 +83,11 @@ pub fn wait<M: Memory>(
     sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), damage, is_ready)
 }
 
+/// When a wait with this time limit ends; `None` without a limit, or if no clock can reach its end.
+pub fn deadline(timeout: Option<Duration>) -> Option<Instant> {
+    timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+}
+
 /// Sleeps until `is_ready` returns true. `damage` looks for a value in the memory that the protocol does not allow, and
 /// describes it.
 ///
@@ -96,7 +101,7 @@ pub fn sleep<M: Memory>(
     damage: impl Fn() -> Option<&'static str>,
     mut is_ready: impl FnMut() -> bool,
 ) -> Result<(), Error> {
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let deadline = deadline(timeout);
     let mut checked: Option<Instant> = None;
     loop {
         let now = Instant::now();

@@ -44,11 +44,11 @@ export function button(look, act) {
 /**
  * A small button in an entry of a list. Its accessible name contains the name of the entry; its tooltip does not.
  * @type {(
- *   icon: IconName, verb: string, name: string, act: () => unknown, kind?: "primary" | "quiet"
+ *   shown: IconName, verb: string, name: string, act: () => unknown, kind?: "primary" | "quiet"
  * ) => HTMLButtonElement}
  */
-export function entryButton(icon, verb, name, act, kind = "quiet") {
-  return button({ icon, label: `${verb} ${name}`, compact: true, kind, hint: verb }, act);
+export function entryButton(shown, verb, name, act, kind = "quiet") {
+  return button({ icon: shown, label: `${verb} ${name}`, compact: true, kind, hint: verb }, act);
 }
 
 /**

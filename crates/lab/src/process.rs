@@ -72,13 +72,13 @@ impl Process {
     /// Everything it has written to its standard output so far.
     #[must_use]
     pub fn stdout(&self) -> String {
-        read(&self.stdout)
+        text_of(&self.stdout).unwrap_or_default()
     }
 
     /// Everything it has written to its standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
-        read(&self.stderr)
+        text_of(&self.stderr).unwrap_or_default()
     }
 
     /// Sends a signal. Does nothing if the process has ended.
@@ -192,8 +192,9 @@ fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     answer.recv().map_err(io::Error::other)?
 }
 
-fn read(path: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+/// The text of a file; `None` if it cannot be read. Programs write any bytes, so it replaces those that are not UTF-8.
+pub(crate) fn text_of(path: &Path) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{AGAIN, TRIES};
+use crate::process::text_of;
 use crate::{Desktop, Error, Key, Process, Result};
 
 /// The distance of the prompt's middle from the left edge of the scripting window, in pixels.
@@ -125,11 +126,6 @@ impl Prompt {
         desktop.type_text(line)?;
         desktop.press(&[Key::RETURN])
     }
-}
-
-/// The text of a file; `None` if it cannot be read. Lua writes any bytes, so it replaces those that are not UTF-8.
-fn text_of(path: &Path) -> Option<String> {
-    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A path as a Lua string.

@@ -1,5 +1,6 @@
 //! Exports rows for other programs: as CSV, and in Prometheus' text format.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::Report;
@@ -73,9 +74,11 @@ fn quoted(text: &str) -> String {
 /// the same labels, so of several runs with the same load, such as those of a search, only the last one is written.
 pub fn prometheus(report: &Report) -> String {
     let mut out = String::new();
-    let shown = report.shown();
-    let is_last = |index: usize| shown[index + 1..].iter().all(|later| load(later) != load(shown[index]));
-    let rows: Vec<_> = (0..shown.len()).filter(|index| is_last(*index)).map(|index| shown[index]).collect();
+    let mut rows = report.shown();
+    let mut loads = HashSet::new();
+    rows.reverse();
+    rows.retain(|row| loads.insert(load(row)));
+    rows.reverse();
     let labels = |row: &Row, more: &str| {
         let value = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let (url, strategy) = (value(&report.target.url), value(&report.target.strategy));

@@ -43,9 +43,11 @@ impl Keypad {
     /// If too many holds wait.
     pub fn hold(&mut self, keys: u16, frames: u32) -> Result<KeyChange, OpError> {
         self.holds.hold(keys, frames).ok_or_else(|| {
-            let text =
-                "holds are already waiting for their keys, which is the limit; try again after one has begun";
-            OpError::new(Status::Busy, format!("{MAX_WAITING} {text}"))
+            let message = format!(
+                "{MAX_WAITING} holds are already waiting for their keys, which is the limit; try again after one has \
+                 begun"
+            );
+            OpError::new(Status::Busy, message)
         })
     }
 
