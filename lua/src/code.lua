@@ -146,7 +146,7 @@ local function part(self, at, depth)
   local bytes = self.bytes
   local tag = byte(bytes, at)
   if depth == MAX_DEPTH then
-    refuse(BAD_ARGUMENT, "%s: more than %d operators are nested; use fewer, or group them with brackets", self.place, MAX_DEPTH)
+    refuse(BAD_ARGUMENT, "%s: %d or more operators are nested; use fewer, or group them with brackets", self.place, MAX_DEPTH)
   elseif not tag then
     malformed(self.place)
   elseif tag == CONSTANT then

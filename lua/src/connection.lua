@@ -68,6 +68,8 @@ function connection.new(socket)
     queue_last = 0,
     deferred = {}, -- requests that have to wait for a later frame
     cancelled = nil, -- the ids of cancelled requests: id to true
+    traced = nil, -- the id in the last trace frame; nil after the next request has arrived
+    trace = nil, -- the name of the request with that id in logs
     watches = {}, -- in the order in which they began
     is_watching = false, -- whether it is in the list of connections with watches (watches.lua)
     changes = nil, -- the items of its watches for the next event frame
@@ -97,7 +99,8 @@ function connection.close(self, why)
   end
 end
 
--- Calls a function with a connection. If it raises an error, closes this connection only, and returns false.
+-- Calls a function with a connection, and returns its result. If it raises an error, closes only this connection, and
+-- returns false.
 function connection.call_guarded(run, self, ...)
   local fine, result = pcall(run, self, ...)
   if not fine then

@@ -154,7 +154,7 @@ end
 local console_lines = {}
 for _, level in ipairs { "log", "warn", "error" } do
   console_lines[level] = function(_, text)
-    write(tostring(text))
+    write(to_text(text))
   end
 end
 setmetatable(console_lines, {

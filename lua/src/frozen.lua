@@ -1,6 +1,7 @@
 -- Reads and writes memory at addresses that expressions compute, and freezes values there. An expression is evaluated
 -- again for each access. A *frozen value* is written again after each frame.
 
+local arguments = require "arguments"
 local code = require "code"
 local emulator = require "emulator"
 local game = require "game"
@@ -108,7 +109,7 @@ function frozen.list()
   for _, value in ipairs(all) do
     texts[#texts + 1] = value.name
     texts[#texts + 1] = value.kind
-    texts[#texts + 1] = value.data:gsub(".", function(byte) return ("%02x,"):format(byte:byte()) end):sub(1, -2)
+    texts[#texts + 1] = arguments.to_hex(value.data)
   end
   return texts
 end

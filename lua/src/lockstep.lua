@@ -58,7 +58,7 @@ function lockstep.advance(session, frames)
   return wanted - done
 end
 
--- The last `advance` of a session, with `frames` and `run`; nil if all its frames have run.
+-- The last `advance` of a session, as an entry of its list in `goals`; nil if it is over.
 function lockstep.goal(session)
   local list = goals[session]
   local goal = list and list[#list]

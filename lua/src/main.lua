@@ -17,15 +17,23 @@ for code, op in pairs(operations.by_code) do
   public.operations[code] = { name = op.name, effect = effect, format = op.format, result = op.result }
 end
 
+local DEFAULT_PORT = 8888 -- if no setting has a valid port
+
 local function setting(name)
   local value = public[name]
   if value == nil then
     value = os.getenv("FRAMEWIRE_SCRIPT_" .. name:upper())
-  end
-  if value == nil then
-    value = SETTINGS[name]
+    -- An empty variable counts as not set. As an address, it would open the script to the network.
+    if value == nil or value == "" then
+      value = SETTINGS[name]
+    end
   end
   return value
+end
+
+local function valid_port(value)
+  local port = math.tointeger(tonumber(value))
+  return port and port >= 1 and port <= 65535 and port or nil
 end
 
 local function read_settings()
@@ -39,10 +47,10 @@ local function read_settings()
     log.error("allow_script must be true or false, not %q; it stays false", allowed)
   end
   server.address = tostring(setting("address"))
-  server.port = math.tointeger(tonumber(setting("port")))
-  if not server.port or server.port < 1 or server.port > 65535 then
-    log.error("port must be a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
-    server.port = SETTINGS.port
+  server.port = valid_port(setting("port"))
+  if not server.port then
+    server.port = valid_port(SETTINGS.port) or DEFAULT_PORT
+    log.error("port must be a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), server.port)
   end
 end
 

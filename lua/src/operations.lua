@@ -230,6 +230,7 @@ function run.script(source)
     refuse(refusal.BUSY, "a recording or a replay is under way, and recordings do not hold scripts; end it first")
   end
   local reply, problem = evaluate(source)
+  memory.rom_writes = memory.rom_writes + 1 -- the code may have written to the ROM
   return reply or refuse(refusal.BAD_ARGUMENT, "the code is not Lua: %s", refusal.sentence(problem))
 end
 

@@ -36,9 +36,9 @@ local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation o
 
 -- Operations that load another game. Which memory the operations after them can use is known only after the load.
 local LOADS = { load_file = true, load_rom = true }
--- Operations that compile expressions, both in their check and when they are performed. A batch often has many of them
--- with the same argument, and one check is enough for all. A single operation needs no check: it refuses its argument
--- itself.
+-- Operations that may compile many expressions, both in their check and when they are performed. A batch often has
+-- several of them with the same argument, and one check is enough for all. A single operation needs no check: it
+-- refuses its argument itself.
 local COMPILED = { run = true, evaluate = true }
 
 -- Whether the operation at `place` uses memory that exists, and has expressions that can be compiled. If not, also

@@ -30,7 +30,7 @@ function sessions.new()
     first = 1,
     last = 0,
     kept = 1, -- the index in `order` of the first id whose reply was not dropped
-    bytes = 0,
+    bytes = 0, -- of all replies that are kept
     answered = nil, -- the link has received the replies to all requests before this id; they are forgotten
     connection = nil,
     -- A list of the replies to requests with an `advance` whose frames have not all run, each with the `advance` (`goal`)

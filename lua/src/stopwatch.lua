@@ -14,9 +14,8 @@ local stopwatch = {
   gap = LONGEST / 2, -- seconds that a wait is assumed to last when it ends early; fixed if there is no clock
 }
 
--- Since these were last set to 0, which happens after every SAMPLES serving times: the number of serving times, the
--- number of waits that ended early, the seconds in which the script worked or waited to the end, and all seconds by the
--- clock.
+-- The number of serving times, the number of waits that ended early, the seconds in which the script worked or waited
+-- to the end, and all seconds by the clock. After every SAMPLES serving times, these are set to 0 again.
 local servings, early, known, whole = 0, 0, 0, 0
 -- A clock that also runs while this script is blocked; coarse, but right on average. It is nil if there is none.
 local wall

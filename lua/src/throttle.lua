@@ -1,6 +1,6 @@
--- Limits how much memory requests may *move* (read or write) in a frame. A request that moves megabytes takes longer
--- than a frame has time for. It cannot be split, because all operations of a batch belong to the same frame. So all
--- requests of a frame together may move `limits.frame_bytes`; further requests wait for the next frame.
+-- Limits how much memory requests may *move* (read or write) in a frame. A request that moves megabytes needs more time
+-- than a frame has. It cannot be split, because all operations of a batch belong to the same frame. So all requests of
+-- a frame together may move `limits.frame_bytes`; further requests wait for the next frame.
 --
 -- A *large request* by itself moves more than that. It is performed in one piece, but large requests get only a small
 -- share of all processor time. When they have used it up, the next one waits, but not longer than `large_wait`. The

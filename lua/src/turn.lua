@@ -359,7 +359,7 @@ local function is_over(self)
 end
 
 -- Gives a connection its turn. `readable` is true if it is known that there is something to read; `now` is the
--- processor time. Returns whether a request was performed.
+-- processor time. Returns whether a request was performed; also true if the connection became binary or was dismissed.
 function turn.take(self, readable, now)
   local done = false
   if self.dismissed then

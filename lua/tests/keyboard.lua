@@ -66,8 +66,8 @@ local ACTIONS = {
   cancel = function(it, id) it.timelines.cancel(id) end,
 }
 
--- Performs the steps of a row of test vectors. Returns the mask after each frame, in the form `MASK*FRAMES
--- MASK*FRAMES`.
+-- Performs the steps of a row of test vectors. Returns the masks after the frames, as `MASK*FRAMES` for each series of
+-- frames with the same mask, separated by spaces.
 function keyboard.play(row)
   local it = keyboard.new()
   local runs = {}

@@ -30,9 +30,9 @@ test("numbers have a point even if the user's language has another decimal point
     end
     package.loaded.evaluate = nil
     local copy = require "evaluate"
-    local reply = copy("print(-0.5, 2.0, 1e100, 1/0, '0,5') return 0.5, -1.5e300, {2.25}, {[1.5] = 3}")
+    local reply = copy("print(-0.5, 2.0, 1e100, 1/0, '0,5') console:log(0.5) return 0.5, -1.5e300, {2.25}, {[1.5] = 3}")
     string.format, tostring, package.loaded.evaluate = real, real_tostring, loaded -- luacheck: ignore
-    eq(reply, '{"values":[0.5,-1.5000000000000001e+300,[2.25],{"1.5":3}],"output":["-0.5\\t2.0\\t1e+100\\tinf\\t0,5"]}',
+    eq(reply, '{"values":[0.5,-1.5000000000000001e+300,[2.25],{"1.5":3}],"output":["-0.5\\t2.0\\t1e+100\\tinf\\t0,5","0.5"]}',
       point)
   end
 end)

@@ -2,6 +2,7 @@ local client = require "client"
 local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
+local operations = require "operations"
 local ticks = require "ticks"
 local test, eq = harness.test, harness.eq
 
@@ -147,6 +148,23 @@ test("if the ROM is patched during a read, all bytes in the reply are from after
   eq(client.read_stream(other.written)[1], 0)
   run(self, take)
   eq(result(socket.written, 1):sub(7) == ("p"):rep(16 * MIB), true, "the bytes")
+end)
+
+test("if code writes to the ROM during a read, all bytes in the reply are from after the write", function()
+  local other, _, take_other = client.link(807)
+  local socket, self, take, reads = link(806)
+  socket:arrive(client.request(1, read(0x08000000, 16 * MIB)))
+  while #reads == 0 do
+    take(-math.huge) -- reads one part: the time of this turn is over from the beginning
+  end
+  emu.write8 = function() emu.readRange = function(_, _, length) return ("w"):rep(length) end end
+  operations.scripts.allowed = true
+  other:arrive(client.request(1, string.pack("<I1s4", 0xd0, "emu:write8(0x08000000, 1)")))
+  take_other()
+  operations.scripts.allowed = false
+  eq(result(other.written, 1):find('"error"', 1, true), nil)
+  run(self, take)
+  eq(result(socket.written, 1):sub(7) == ("w"):rep(16 * MIB), true, "the bytes")
 end)
 
 test("if mGBA cannot read a part, the whole read is refused", function()
