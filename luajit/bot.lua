@@ -74,7 +74,7 @@ local function main()
   local game, process = find_emulator()
   local title = assert(game:call("game_title"))
   if title ~= "FRAMEWIRE" then
-    fail("this bot plays only the demo game, not " .. title .. "; start framewire without --rom")
+    fail("this bot plays only the demo game, not " .. title .. "; start framewire without a ROM of your own")
   end
   assert(game:step(0, 0)) -- takes the clock: from here on, only `step` runs frames, and the game is paused in between
   local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))

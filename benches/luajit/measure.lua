@@ -73,20 +73,26 @@ function process:stop()
   end
 end
 
--- The processor time of a process and its running descendants, in seconds.
-local function cpu_of(pid)
-  local file = io.open("/proc/" .. pid .. "/stat")
-  if not file then return 0 end
+-- The text of a file about a process; "" if the process has ended, even after the file was opened.
+local function read_proc(pid, name)
+  local file = io.open("/proc/" .. pid .. "/" .. name)
+  if not file then return "" end
   local text = file:read("*a")
   file:close()
+  return text or ""
+end
+
+-- The ids of a process's children.
+local function children_of(pid)
+  return read_proc(pid, "task/" .. pid .. "/children"):gmatch("%d+")
+end
+
+-- The processor time of a process and its running descendants, in seconds.
+local function cpu_of(pid)
   local fields = {}
-  for field in text:match("%) (.*)$"):gmatch("%S+") do fields[#fields + 1] = field end
-  local sum = (tonumber(fields[12]) + tonumber(fields[13])) / TICKS
-  local children = io.open(("/proc/%d/task/%d/children"):format(pid, pid))
-  if children then
-    for child in children:read("*a"):gmatch("%d+") do sum = sum + cpu_of(child) end
-    children:close()
-  end
+  for field in (read_proc(pid, "stat"):match("%) (.*)$") or ""):gmatch("%S+") do fields[#fields + 1] = field end
+  local sum = (tonumber(fields[12] or 0) + tonumber(fields[13] or 0)) / TICKS
+  for child in children_of(pid) do sum = sum + cpu_of(child) end
   return sum
 end
 
@@ -96,13 +102,8 @@ function process:cpu()
 end
 
 local function memory_of(pid)
-  local sum = 0
-  for line in io.lines("/proc/" .. pid .. "/status") do
-    sum = sum + 1024 * (tonumber(line:match("^VmRSS:%s*(%d+)")) or 0)
-  end
-  local children = io.open(("/proc/%d/task/%d/children"):format(pid, pid))
-  for child in children:read("*a"):gmatch("%d+") do sum = sum + memory_of(child) end
-  children:close()
+  local sum = 1024 * tonumber(read_proc(pid, "status"):match("\nVmRSS:%s*(%d+)") or 0)
+  for child in children_of(pid) do sum = sum + memory_of(child) end
   return sum
 end
 

@@ -60,7 +60,7 @@ local function signals()
       time.sleep(1)
       server.worker:signal(name)
       local code, problem = server.worker:wait(12)
-      server.running = false
+      server.running = problem == "timeout" -- then `measure.clean` kills it
       busy:read("*a")
       busy:close()
       if code ~= 0 then error(("%s with %d worker(s): ended with %s"):format(name, workers, problem or code), 0) end

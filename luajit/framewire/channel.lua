@@ -75,7 +75,7 @@ end
 --- Attaches to a channel that another process has created.
 ---@param name string
 ---@param timeout? number seconds to wait until the channel exists and has no client, 0 by default
----@param options? table `spin`
+---@param options? table `spin`, as for `create`
 ---@return table|nil endpoint
 ---@return string? message
 function M.connect(name, timeout, options)

@@ -58,8 +58,8 @@ Emulator.__index = Emulator
 --- Connects to a running emulator. One client at a time can connect.
 ---@param name string of the channel
 ---@param options? table `wait`: seconds to wait until the channel exists and has no client, 0.2 by default, so that the
---- emulator can finish with an earlier client; `spin`: seconds to poll for a reply before sleeping; `patience`:
---- seconds to wait for a reply before it counts as missing, 10 by default
+--- emulator can finish with an earlier client; `spin`: seconds to poll for a reply before sleeping, 0.002 by default;
+--- `patience`: seconds to wait for a reply before it counts as missing, 10 by default
 ---@return table|nil emulator
 ---@return string? message
 function M.connect(name, options)
@@ -177,9 +177,10 @@ function Emulator:watch(address, length)
         :format(tostring(address), tostring(length))
     end
   end
+  if length < 1 then return nil, "a watch needs a length of at least one byte" end
   local used = 0
   for _, watch in ipairs(self.watches) do used = used + math.ceil(watch.length / 4) * 4 end
-  if length < 1 or used + length > 65536 or #self.watches == 1024 then
+  if used + length > 65536 or #self.watches == 1024 then
     return nil, "at most 1,024 ranges with 65,536 bytes in total can be watched"
   end
   self.watches[#self.watches + 1] = { address = address, length = length }

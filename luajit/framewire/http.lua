@@ -140,6 +140,9 @@ end
 function M.serve(options)
   if type(options.handler) ~= "function" then return nil, "http.serve needs a handler function" end
   local count = options.workers or 1
+  -- Otherwise, each worker would fail by itself, again and again.
+  local limits, problem = servers.read_limits(options.limits)
+  if not limits then return nil, problem end
   local context
   if options.tls then
     local message

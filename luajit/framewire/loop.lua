@@ -96,7 +96,7 @@ function Loop:sleep(seconds)
 end
 
 --- Calls a function repeatedly.
----@param seconds number time between the calls
+---@param seconds number time between the calls, greater than 0
 ---@param callback function
 ---@return table timer with a method `cancel`
 function Loop:every(seconds, callback)

@@ -2,7 +2,8 @@
 --
 -- A poller has these methods:
 --   add(fd, interest), change(fd, interest), remove(fd)   return true, or nil and a message
---   wait(milliseconds)                                    returns how many are ready; -1 waits forever
+--   wait(milliseconds)                                    returns how many are ready, or nil and a message; -1 waits
+--                                                         forever; a signal can end the wait early, with 0
 --   ready(i)                                              returns fd, readable, writable, broken; i begins at 0
 --   close()
 -- All pollers are level-triggered: `wait` reports a descriptor again as long as it is ready. `broken` means that

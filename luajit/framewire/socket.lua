@@ -180,7 +180,7 @@ function Socket:try_next()
 end
 
 --- Connects, and waits until the connection is established. Tries the addresses one after the other. Each gets an equal
---- share of the remaining time.
+--- share of the remaining time. Looking up a name can take longer than the time-out: the system sets its own limit.
 ---@param host string|string[] a name or an address, or a list of alternatives
 ---@param port integer
 ---@param timeout? number seconds, 5 by default
@@ -226,13 +226,16 @@ end
 ---@return table|nil socket
 ---@return string? message "again" if no connection is waiting, or "timeout"
 function Socket:accept(timeout)
-  local fd = sys.accept(self.fd)
-  if fd >= 0 then return M.wrap(fd) end
-  if sys.errno() ~= EAGAIN then return sys.fail("accept") end
-  if not timeout then return nil, "again" end
-  local ready, message = self:wait(poller.READ, timeout)
-  if not ready then return nil, message end
-  return self:accept()
+  local deadline = time.deadline(timeout)
+  while true do
+    local fd = sys.accept(self.fd)
+    if fd >= 0 then return M.wrap(fd) end
+    if sys.errno() ~= EAGAIN then return sys.fail("accept") end
+    if not timeout then return nil, "again" end
+    -- After this wait, another process can have accepted the connection.
+    local ready, message = self:wait(poller.READ, deadline - time.monotonic())
+    if not ready then return nil, message end
+  end
 end
 
 --- Sends as many bytes as fit into the system's buffer.

@@ -253,9 +253,11 @@ local defaults = {
   high_water = 262144,
   --- After that, `on_drain` is called when there are only this many left.
   low_water = 65536,
-  --- With more than this, the stream is closed, because the program ignores the result of `write`.
+  --- With more than this, the stream is closed, because the program ignores the result of `write`. So this is also the
+  --- longest single write.
   max_unsent = 16777216,
-  --- The stream is closed if the other side accepts no unsent byte for this many seconds; false: no limit.
+  --- The stream is closed if the other side accepts no unsent byte for this many seconds or, after `finish`, neither
+  --- accepts nor sends any; false: no limit.
   stall_timeout = 30,
 }
 
@@ -330,16 +332,18 @@ end
 --- Creates a stream from a connected socket. From then on, use only the stream and not the socket.
 ---@param loop table
 ---@param socket table
----@param options? table callbacks, each with the stream as first argument: `on_data(stream, data)`; `on_end`: the other
+---@param options? table callbacks, each with the stream as first argument: `on_data(stream, data)`, or instead
+--- `on_bytes(stream, bytes, length)`, which gets a uint8_t * that is valid only during the call; `on_end`: the other
 --- side has finished (by default, the stream then finishes too); `on_drain`: after a `write` that returned false, the
 --- buffer has emptied to `low_water`; `on_close(stream, reason)`: the stream is closed. The reason is nil if the
 --- program or both sides ended the stream, otherwise "stalled", "too much unsent" or an error. Limits: `high_water`
---- (262144 bytes), `low_water` (65536), `max_unsent` (16777216), `stall_timeout` (30 s)
+--- (262144 bytes), `low_water` (65536), `max_unsent` (16777216), `stall_timeout` (30 s; false: no limit)
 ---@return table|nil stream
 ---@return string? message
 function M.new(loop, socket, options)
   local settings, message = read_options(options)
   if not settings then return nil, message end
+  if settings.on_open then return nil, "on_open is an option of stream.serve only; the new stream is open already" end
   return start(loop, socket, settings)
 end
 

@@ -45,7 +45,8 @@ function M.restore()
   changed = nil
 end
 
---- Switches raw mode on. When the program ends, the terminal's mode is restored.
+--- Switches raw mode on. When the program ends, the terminal's mode is restored. If raw mode is on already, this does
+--- nothing, so `options` have no effect.
 ---@param options? table `signals = false`: Ctrl+C, Ctrl+Z and Ctrl+\ do not send signals, but arrive as keys
 ---@return true|nil ok
 ---@return string? message

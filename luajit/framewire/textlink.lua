@@ -17,7 +17,8 @@ local END, ERROR = "<|END|>", "<|ERROR|>"
 -- The longest reply in bytes. A savestate as text, for example, has less than 2 MiB.
 local REPLY_LIMIT = 8388608
 
---- Kinds of errors, for the callback of `ask`.
+--- Kinds of errors, for the callback of `ask`: there is no connection, or it broke; no reply came in time; too many
+--- messages are waiting; the message contains the mark of a message's end.
 M.UNREACHABLE, M.TIMEOUT, M.BUSY, M.BAD = "unreachable", "timeout", "busy", "bad"
 
 local Link = {}
@@ -39,6 +40,14 @@ local function settle(self, reply, kind, message)
   first.callback(reply, kind, message)
 end
 
+-- Calls the callbacks of all waiting messages with an error. Messages that the callbacks send are not among them.
+local function fail_all(self, message)
+  local waiting = self.queue
+  self.queue, self.sending = {}, nil
+  for _, entry in ipairs(waiting) do entry.timer:cancel() end
+  for _, entry in ipairs(waiting) do entry.callback(nil, M.UNREACHABLE, message) end
+end
+
 local pump
 
 -- Called when the connection is lost or cannot be made. After a loss, only the message that was already sent fails.
@@ -48,8 +57,7 @@ local function lose(self, message)
   if #self.queue == 0 then return end
   if not was_ready then
     -- The connection could not be made, so all waiting messages fail.
-    while self.queue[1] do settle(self, nil, M.UNREACHABLE, message) end
-    return
+    return fail_all(self, message)
   end
   if self.sending then settle(self, nil, M.UNREACHABLE, message) end
   pump(self)
@@ -199,7 +207,7 @@ end
 --- Closes the connection. Waiting messages fail.
 function Link:close()
   disconnect(self)
-  while self.queue[1] do settle(self, nil, M.UNREACHABLE, "the link was closed") end
+  fail_all(self, "the link was closed")
 end
 
 --- Creates a link. The first call of `ask` connects, and so does the first call after the connection was lost.

@@ -22,6 +22,7 @@ int SSL_CTX_use_certificate_chain_file(void *, const char *);
 int SSL_CTX_use_PrivateKey_file(void *, const char *, int);
 int SSL_CTX_check_private_key(const void *);
 void SSL_CTX_set_verify(void *, int, void *);
+int SSL_CTX_set_session_id_context(void *, const char *, unsigned int);
 long SSL_CTX_ctrl(void *, int, long, void *);
 long SSL_CTX_callback_ctrl(void *, int, void (*)(void));
 void *SSL_new(void *);
@@ -284,6 +285,7 @@ end
 local known = { ca = "string", verify = "boolean", certificate = "string", key = "string", names = "table" }
 
 local function check_options(options)
+  if type(options) ~= "table" then return nil, "the settings of TLS must be a table, not a " .. type(options) end
   for name, value in pairs(options) do
     if not known[name] then return nil, ("TLS has no option '%s'"):format(tostring(name)) end
     if type(value) ~= known[name] then
@@ -301,6 +303,8 @@ local function new_context()
   ssl.SSL_CTX_ctrl(handle, K.SSL_CTRL_MODE,
     K.SSL_MODE_ENABLE_PARTIAL_WRITE + K.SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, nil)
   ssl.SSL_CTX_ctrl(handle, K.SSL_CTRL_SET_MIN_PROTO_VERSION, K.TLS1_2_VERSION, nil)
+  -- Without this, a server that asks for certificates of clients refuses each client that resumes a session.
+  ssl.SSL_CTX_set_session_id_context(handle, "framewire", 9)
   return handle
 end
 
@@ -431,7 +435,7 @@ local default
 --- Connects, and checks the server's certificate.
 ---@param host string name or address
 ---@param port integer
----@param options? table as for `client`
+---@param options? table as for `client`; read only in the first call with this table, so do not change it afterwards
 ---@param timeout? number seconds for connecting and the handshake together, 10 by default
 ---@return table|nil secure
 ---@return string? message

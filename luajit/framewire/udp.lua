@@ -46,7 +46,7 @@ end
 
 --- Sends one datagram. It is sent completely or not at all. UDP does not report whether it arrives.
 ---@param data string up to 65,507 bytes; the network divides datagrams of more than about 1,400 bytes
----@param host string name or address
+---@param host string name or address; a name is looked up only once for each socket and port
 ---@param port integer
 ---@return true|nil ok, string? message "again" if the system's buffer is full
 function Udp:send_to(data, host, port)

@@ -38,6 +38,7 @@ local function generic(address)
 end
 
 --- Connects to a socket.
+---@param path string as for `listen`
 ---@param timeout? number seconds, 5 by default
 ---@return table|nil socket, string? message, integer? number the system's number of the error
 function M.connect(path, timeout)
@@ -50,8 +51,8 @@ function M.connect(path, timeout)
   local number = sys.errno()
   if number == sys.EINPROGRESS then
     local ok
-    ok, message = connected:wait(poller.WRITE, timeout or 5)
-    if ok then ok, message = connected:connected() end
+    ok, message, number = connected:wait(poller.WRITE, timeout or 5)
+    if ok then ok, message, number = connected:connected() end
     if ok then return connected end
   else
     message = number == sys.EAGAIN and "the listener's queue is full" or sys.strerror(number)

@@ -14,6 +14,10 @@
 -- `changes:add(path, { recursive = true })` also watches all folders in a folder, and those that are created later
 -- (Linux only). Everything in a new folder is reported as created. If a file in it is already complete, it is possible
 -- that no "changed" follows. "unwatched" means that a folder cannot be watched; the field `message` has the reason.
+--
+-- On Linux, if a folder is added with two paths, such as "a" and "./a", its changes have the path that was added last.
+-- If a file is added with two paths, such as two hard links, each change is reported for both. Then "deleted" means
+-- that one of the links was moved, or that the last link was removed.
 
 local sys = require "framewire.sys"
 

@@ -248,9 +248,10 @@ function WebSocket:close(code, reason)
   return true
 end
 
---- Called when the server stops.
+--- Called when the server stops. Sends the closing frame in a task: without callbacks, sending waits if the client does
+--- not read.
 function WebSocket:go_away()
-  send_close(self, 1001, "the server stops")
+  self.server.loop:spawn(send_close, self, 1001, "the server stops")
 end
 
 --- How many bytes wait to be sent. Always 0 without callbacks.
@@ -271,6 +272,16 @@ local function check_options(options)
     if type(value) ~= settings[name] then
       return nil, ("%s must be a %s, not a %s"):format(name, settings[name], type(value))
     end
+  end
+  for name, value in pairs(options.headers or {}) do
+    if type(name) ~= "string" or type(value) ~= "string" and type(value) ~= "number" then
+      return nil, ("the names and values of headers must be strings, not %s = %s")
+        :format(tostring(name), tostring(value))
+    end
+  end
+  local interval = options.ping_interval
+  if interval and (interval <= 0 or interval ~= interval) then
+    return nil, ("ping_interval is %s; use more than 0"):format(interval)
   end
   return true
 end
@@ -380,9 +391,9 @@ local M = {}
 ---@param options? table callbacks, each with the WebSocket as first argument: `on_open(ws)`, `on_message(ws, data,
 --- is_text)`, `on_close(ws, code, reason)`, `on_drain(ws)`, `on_pong(ws, data)`; `protocols`: list of subprotocols that
 --- the server accepts (`ws.subprotocol` is the first of them in the client's list); `max_message` (16777216
---- bytes); `max_unsent` (twice `max_message`, and at least 16777216) and `stall_timeout` as for streams;
---- `ping_interval`: seconds between pings; if nothing arrives between two pings, the connection is closed;
---- `close_timeout` (5 s) to wait for the closing frame; `timeout` (30 s) to open and to send, without callbacks
+--- bytes); `max_unsent` (twice `max_message`, and at least 16777216) and `stall_timeout` (a number) as for streams;
+--- `ping_interval`: with `on_message`, seconds between pings; if nothing arrives between two pings, the connection is
+--- closed; `close_timeout` (5 s) to wait for the closing frame; `timeout` (30 s) to open and to send, without callbacks
 ---@return table|nil ws nil if no WebSocket was opened; a request that does not ask for one is answered with an error
 ---@return string? message
 function M.accept(request, response, options)
@@ -479,7 +490,8 @@ end
 --- Connects to a WebSocket server. Blocks until the connection is open, except in a task, where the loop continues.
 ---@param url string "ws://host:port/path" or, with TLS, "wss://..."
 ---@param options? table as for `accept`, and: `loop`: the loop to use, necessary with `on_message`; `headers`: more
---- headers for the handshake; `timeout` (30 s) to connect and to send; `tls`: the settings of tls.connect
+--- headers for the handshake; `timeout` (30 s each): to connect, for the handshake and, without callbacks, to send;
+--- `tls`: the settings of tls.connect
 ---@return table|nil ws
 ---@return string? message
 function M.connect(url, options)

@@ -145,6 +145,9 @@ check.test("timeouts, limits and invalid arguments end requests", function()
     check.contains(select(2, client:request()), "a request is a URL")
     check.equal(pcall(http.client, { tiemout = 1 }), false)
     check.equal(pcall(http.client, { timeout = "x" }), false)
+    for _, name in ipairs { "headers", "tls" } do
+      check.contains(select(2, pcall(http.client, { [name] = "x" })), name .. " must be a table, not a string")
+    end
   end)
 end)
 
@@ -253,6 +256,18 @@ check.test("a kept connection that the server has closed is replaced", function(
   end)
   assert(loop:run())
   listener:close()
+end)
+
+check.test("kept connections to other servers are closed after idle_timeout", function()
+  with_client({ idle_timeout = 0.05 }, function(client, base, port)
+    assert(client:get(base))
+    local kept = next(client.idle)
+    local link = client.idle[kept][1]
+    require("framewire.time").sleep(0.1)
+    assert(client:get("http://localhost:" .. port))
+    check.equal(client.idle[kept], nil)
+    check.equal(link.socket.fd, -1)
+  end)
 end)
 
 check.test("tasks share a client", function()

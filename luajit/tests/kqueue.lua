@@ -30,6 +30,7 @@ local pollers = require "tests.support.pollers"
 local signal = require "framewire.signal"
 local socket = require "framewire.socket"
 local time = require "framewire.time"
+local unix = require "framewire.unix"
 local watch = require "framewire.watch"
 
 check.test("the library is libkqueue, and kqueue is the poller that loops use", function()
@@ -41,6 +42,22 @@ check.test("the library is libkqueue, and kqueue is the poller that loops use", 
 end)
 
 check.test("kqueue reports ready descriptors and no others", function() pollers.check_poller("kqueue", 1000) end)
+
+check.test("kqueue reports a new descriptor that has the number of one closed without `remove`", function()
+  local source = assert(poller.new("kqueue"))
+  local one, other = assert(unix.pair())
+  local number = other.fd
+  assert(source:add(number, poller.READ))
+  one:close()
+  other:close()
+  one, other = assert(unix.pair())
+  check.equal(other.fd, number, "the number is used again")
+  assert(source:add(number, poller.READ))
+  assert(one:write("x", 1))
+  check.equal(source:wait(1000), 1)
+  check.equal((source:ready(0)), number)
+  for _, each in ipairs { one, other, source } do each:close() end
+end)
 
 check.test("on kqueue, loops run timers, and callbacks can forget other descriptors", function()
   -- On a busy machine, some ticks are late.

@@ -63,6 +63,31 @@ check.test("a wait ends after its time-out", function()
   listener:close()
 end)
 
+check.test("accept continues to wait if another process has accepted the connection", function()
+  local sys = require "framewire.sys"
+  local listener = assert(socket.listen())
+  local accept, calls = sys.accept, 0
+  -- The second call is the one after the wait.
+  function sys.accept(fd)
+    calls = calls + 1
+    if calls ~= 2 then return accept(fd) end
+    require("ffi").errno(sys.EAGAIN)
+    return -1
+  end
+  local child = assert(require("framewire.worker").start(function()
+    require("framewire.time").sleep(0.1)
+    assert(socket.connect("127.0.0.1", select(2, listener:name()), 5))
+    require("framewire.time").sleep(60)
+  end))
+  local ok, server, message = pcall(listener.accept, listener, 5)
+  sys.accept = accept
+  child:signal("KILL")
+  child:wait()
+  assert(ok, server)
+  assert(server, message):close()
+  listener:close()
+end)
+
 check.test("several listeners can share a port", function()
   local first = assert(socket.listen { port = 0, reuse_port = true })
   local _, port = first:name()

@@ -236,6 +236,7 @@ check.test("streams refuse unknown options and wrong values", function()
     check.contains(select(2, streams.new(loop, one, option)), part)
     check.contains(select(2, streams.serve(loop, one, option)), part)
   end
+  check.contains(select(2, streams.new(loop, one, { on_open = print })), "stream.serve only")
   local stream = assert(streams.new(loop, one, { stall_timeout = false }))
   for _, value in ipairs { 1, {}, true } do check.contains(select(2, stream:write(value)), "writes strings") end
   check.contains(select(2, streams.new(loop, one)), "epoll_ctl", "a socket that is watched already")

@@ -183,6 +183,29 @@ check.test("the bridge finds a script again after the script was restarted", fun
   end, nil, 400)
 end)
 
+check.test("a message that a callback sends after a failure gets a connection of its own", function()
+  local port = process.free_port()
+  local loop = assert(loops.new())
+  local link = require("framewire.textlink").new(loop, "127.0.0.1", port, { timeout = 0.2 })
+  local listener, first, second
+  loop:after(0, function()
+    link:ask("one", function(_, kind)
+      first = kind
+      listener = assert(socket.listen { port = port })
+      link:ask("two", function(_, again)
+        second = again
+        loop:stop()
+      end)
+    end)
+  end)
+  assert(loop:run())
+  check.equal(first, "unreachable")
+  check.equal(second, "timeout", "the listener does not answer")
+  link:close()
+  listener:close()
+  loop:close()
+end)
+
 check.test("a message times out if no script accepts the connection", function()
   -- The system accepts the connection, but nothing reads from it. The same happens while mGBA is paused.
   local listener = assert(socket.listen { port = 0 })

@@ -160,6 +160,20 @@ check.test("unknown limits are refused, and the port stays free", function()
   assert(socket.listen { port = port }):close()
 end)
 
+check.test("wrong limits are refused, also before workers start", function()
+  for _, workers in ipairs { 1, 2 } do
+    for limits, part in pairs {
+      [5] = "limits must be a table, not a number", [{ max_body = "1" }] = "the limit max_body is 1",
+      [{ idle_timeout = -1 }] = "the limit idle_timeout is -1", [{ max_head = 0 / 0 }] = "the limit max_head is",
+      [{ max_boddy = 1 }] = "unknown limit 'max_boddy'",
+    } do
+      local ok, message = http.serve { port = 0, workers = workers, handler = handler, limits = limits }
+      check.equal(ok, nil, part)
+      check.contains(message, part)
+    end
+  end
+end)
+
 check.test("an unknown poller is refused before workers start", function()
   local ok, message = http.serve { port = 0, workers = 2, handler = handler, poller = "magic" }
   check.equal(ok, nil)

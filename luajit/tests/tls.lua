@@ -172,6 +172,22 @@ check.test("a server can ask for a client's certificate", function()
   end)
 end)
 
+check.test("a server that asks for a client's certificate accepts a resumed session", function()
+  make_certificates()
+  local settings = pair_of "localhost"
+  settings.ca = folder .. "/ca.pem"
+  process.with_server({
+    tls = settings, log = function() end, handler = function(_, response) response:text(200, "hello") end,
+  }, function(port)
+    local command = "cd '%s' && printf 'GET / HTTP/1.0\\r\\n\\r\\n' | openssl s_client -connect 127.0.0.1:%d "
+      .. "-ign_eof -CAfile ca.pem -cert client.pem -key client.key %s session.pem 2>&1"
+    check.contains(process.output(command:format(folder, port, "-sess_out")), "hello")
+    local output = process.output(command:format(folder, port, "-sess_in"))
+    check.contains(output, "Reused")
+    check.contains(output, "hello")
+  end)
+end)
+
 check.test("connections that do not use TLS, or end early, are refused", function()
   make_certificates()
   with_echo(pair_of "localhost", function(port, refusals, loop)
@@ -205,6 +221,8 @@ check.test("connections that do not use TLS, or end early, are refused", functio
   } do check.contains(select(2, tls.client(wrong)), part) end
   check.contains(select(2, tls.server {}), "needs a certificate")
   check.contains(select(2, tls.server()), "needs a certificate")
+  for _, make in ipairs { tls.client, tls.server } do check.contains(select(2, make(true)), "must be a table") end
+  check.contains(select(2, http.serve { handler = print, tls = true }), "must be a table, not a boolean")
 end)
 
 check.test("streams transfer a lot of data over TLS in both directions", function()

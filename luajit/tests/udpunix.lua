@@ -122,6 +122,24 @@ check.test("unix sockets carry bytes, and replace the file of a dead listener", 
   check.contains(select(2, unix.listen(nil)), "needs a path")
 end)
 
+check.test("the number of an error that comes after unix.connect has waited is the error's own", function()
+  local ffi, sys = require "ffi", require "framewire.sys"
+  local net, methods = sys.net, require("framewire.socket").methods
+  local connected = methods.connected
+  -- On Linux, the system itself never reports EINPROGRESS for a unix socket.
+  sys.net = setmetatable({ connect = function()
+    ffi.errno(sys.EINPROGRESS)
+    return -1
+  end }, { __index = net })
+  methods.connected = function() return nil, "connect: refused", sys.ECONNREFUSED end
+  local called, made, message, number = pcall(unix.connect, "/none", 1)
+  sys.net, methods.connected = net, connected
+  assert(called, made)
+  check.equal(made, nil)
+  check.contains(message, "refused")
+  check.equal(number, sys.ECONNREFUSED)
+end)
+
 check.test("streams work over a pair of unix sockets", function()
   local loop = assert(loops.new())
   local one, other = assert(unix.pair())

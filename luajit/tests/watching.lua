@@ -50,6 +50,46 @@ check.test("a file can be watched alone, and a missing one is an error", functio
   changes:close()
 end)
 
+check.test("two hard links of one file are watched independently", function()
+  local folder = process.folder()
+  local one, other = folder .. "/one", folder .. "/other"
+  process.write(one, "1")
+  assert(os.execute(("ln '%s' '%s'"):format(one, other)) == 0)
+  local changes = assert(watch.new())
+  -- Returns the paths of all changes after a write.
+  local function reported()
+    process.write(one, "2")
+    local paths = {}
+    for _, change in ipairs(changes:read()) do
+      paths[#paths + 1] = change.kind .. " " .. change.path:sub(#folder + 2)
+    end
+    table.sort(paths)
+    return table.concat(paths, ", ")
+  end
+  for _, first in ipairs { one, other } do
+    for _ = 1, 2 do
+      assert(changes:add(one))
+      assert(changes:add(other))
+    end
+    check.equal(reported(), "changed one, changed other")
+    changes:remove(first)
+    check.equal(reported(), "changed " .. (first == one and "other" or "one"))
+    changes:remove(one)
+    changes:remove(other)
+    check.equal(reported(), "")
+    check.equal(next(changes.numbers) or next(changes.paths) or next(changes.links), nil)
+  end
+  assert(changes:add(one))
+  assert(changes:add(other))
+  process.remove_folder(folder)
+  expect(changes, "deleted", other)
+  check.eventually(3, function()
+    changes:read()
+    return not (next(changes.numbers) or next(changes.paths) or next(changes.links))
+  end, "nothing is left of the watch")
+  changes:close()
+end)
+
 check.test("slashes at the end of a path do not change the reported paths", function()
   local folder = process.folder()
   os.execute(("mkdir '%s/a'"):format(folder))

@@ -39,6 +39,9 @@ local options = {
     ["GET /pinged"] = function(request, response)
       websocket.accept(request, response, { ping_interval = 0.1, on_message = function() end })
     end,
+    ["GET /echo/no-pings"] = function(request, response)
+      websocket.accept(request, response, { ping_interval = 0, on_message = function() end })
+    end,
     ["GET /slow"] = function(request, response)
       websocket.accept(request, response, {
         on_open = function(ws)
@@ -318,6 +321,13 @@ check.test("clients send, receive, ping and close", function()
     check.contains(select(2, websocket.connect(url, { onmessage = print })), "no option 'onmessage'")
     check.contains(select(2, websocket.connect(url, { timeout = "x" })), "must be a number")
     check.contains(select(2, websocket.connect(url, { headers = { A = "b\r\nC: d" } })), "line break")
+    check.contains(select(2, websocket.connect(url, { headers = { A = true } })), "not A = true")
+    check.contains(select(2, websocket.connect(url, { headers = { "A: b" } })), "not 1 = A: b")
+    for _, interval in ipairs { 0, -1, 0 / 0 } do
+      check.contains(select(2, websocket.connect(url, { ping_interval = interval })), "use more than 0")
+    end
+    check.contains(select(2, websocket.connect(url .. "/no-pings")), "500")
+    assert(websocket.connect(url), "the server still runs"):close()
   end)
 end)
 

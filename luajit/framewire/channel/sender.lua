@@ -135,8 +135,8 @@ end
 ---@param length integer bytes, 1 to 1 MiB
 ---@param timeout? number seconds to wait for room; forever if left out
 ---@return ffi.cdata*|nil place uint8_t *
----@return string? message "timeout", "closed", why the other side cannot get messages any more, or what is wrong with
---- the length
+---@return string? message "timeout"; if there is no room, "closed" or why the other side cannot get messages any more;
+--- or what is wrong with the length
 function Sender:reserve(length, timeout)
   local s = self.state
   local unread = tobit(s.head - s.theirs[CONSUMED])
@@ -186,11 +186,11 @@ function Sender:commit()
   if s.writer[0] ~= 0 then waiting.wake(s.writer) end
 end
 
---- Sends a string.
----@param data string
----@param timeout? number seconds to wait for room
+--- Sends a string. If there is room for it, the result is true, even if the other side has ended.
+---@param data string 1 byte to 1 MiB
+---@param timeout? number seconds to wait for room; forever if left out
 ---@return true|nil ok
----@return string? message
+---@return string? message as from `reserve`
 function Sender:send(data, timeout)
   local place, message = self:reserve(#data, timeout)
   if place == nil then return nil, message end

@@ -202,7 +202,17 @@ local function take(self, key)
   return nil
 end
 
+-- Closes the connections that have been kept for `idle_timeout`. In each list, the oldest is first.
+local function close_old(self)
+  local oldest = monotonic() - self.idle_timeout
+  for key, list in pairs(self.idle) do
+    while list[1] and list[1].since <= oldest do table.remove(list, 1).socket:close() end
+    if not list[1] then self.idle[key] = nil end
+  end
+end
+
 local function give(self, key, link)
+  close_old(self)
   local list = self.idle[key] or {}
   self.idle[key] = list
   if self.closed or #list >= self.max_idle then return link.socket:close() end
@@ -339,7 +349,8 @@ end
 
 --- Sends a request and waits for its reply.
 ---@param options table|string a URL, or a table: `url`; `method` (GET, or POST with a body); `headers`; one of `body`
---- (a string), `json` (any value) and `form` (a table); `timeout` (30 s for the whole request, with its redirects);
+--- (a string), `json` (any value) and `form` (a table); `timeout` (30 s for the whole request, with its redirects, but
+--- looking up the name of the server can take longer);
 --- `on_data(part, answer)`: gets the body in parts and can return false to stop; `max_body` (16777216 bytes);
 --- `max_redirects` (5; with 0, the redirect itself is the reply); `unix`: path of a unix socket to connect to
 ---@return table|nil reply with any status: `status`, `reason`, `headers` (names in lower case), `cookies` (the list of
@@ -426,7 +437,7 @@ local defaults = {
 
 local M = {}
 
---- Creates a client. Raises an error for an unknown option, or for a value that is not a number of at least 0.
+--- Creates a client. Raises an error for an unknown option, or for a value of the wrong type or below 0.
 ---@param options? table numbers: `timeout` (30 s), `connect_timeout` (5 s), `idle_timeout` (30 s), `max_idle` (8
 --- connections), `max_body` (16777216 bytes), `max_redirects` (5); and tables: `headers` for every request; `tls`: the
 --- settings of tls.connect
@@ -435,7 +446,9 @@ function M.new(options)
   options = options or {}
   local self = { idle = {}, closed = false, headers = options.headers or {}, tls = options.tls }
   for name, value in pairs(options) do
-    if name ~= "headers" and name ~= "tls" then
+    if name == "headers" or name == "tls" then
+      if type(value) ~= "table" then error(("%s must be a table, not a %s"):format(name, type(value)), 2) end
+    else
       if defaults[name] == nil then error(("a client has no option '%s'"):format(tostring(name)), 2) end
       if type(value) ~= "number" or value < 0 or value ~= value then
         error(("%s is %s; use a number of at least 0"):format(name, tostring(value)), 2)

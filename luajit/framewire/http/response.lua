@@ -239,6 +239,7 @@ end
 --- Sends a part of a started response.
 ---@param data string
 ---@return integer|nil unsent bytes that wait to be sent, because the client reads slowly; nil if the client has gone
+--- or the response was not started
 ---@return string? message
 function Response:write(data)
   if not self.streaming then

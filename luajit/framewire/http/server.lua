@@ -28,7 +28,8 @@ local defaults = {
   max_head = 16384,
   max_headers = 100,
   max_body = 1048576,
-  --- Bytes that may wait to be sent to a client that reads slowly. With more, the server disconnects the client.
+  --- Bytes that may wait to be sent to a client. With more, the server disconnects the client, even if it reads fast.
+  --- So a larger response that is not a file must be sent in parts: with `later`, and `write` when little is unsent.
   max_unsent = 67108864,
   max_connections = 16384,
   --- From the first byte of a head to its last; also from the start of the connection to the first byte.
@@ -168,10 +169,18 @@ end
 
 local M = {}
 
-local function read_limits(given)
+--- Checks the option `limits`, and fills in the defaults.
+---@param given? table
+---@return table|nil limits
+---@return string? message
+function M.read_limits(given)
+  if given ~= nil and type(given) ~= "table" then return nil, "limits must be a table, not a " .. type(given) end
   local limits = {}
   for name, value in pairs(given or {}) do
     if defaults[name] == nil then return nil, "unknown limit '" .. tostring(name) .. "'" end
+    if type(value) ~= "number" or value < 0 or value ~= value then
+      return nil, ("the limit %s is %s; use a number of at least 0"):format(name, tostring(value))
+    end
     limits[name] = value
   end
   for name, value in pairs(defaults) do limits[name] = limits[name] or value end
@@ -188,7 +197,7 @@ end
 ---@return table|nil server
 ---@return string? message
 function M.new(loop, listener, options)
-  local limits, message = read_limits(options.limits)
+  local limits, message = M.read_limits(options.limits)
   if not limits then return nil, message end
   local self = setmetatable({
     loop = loop,

@@ -33,7 +33,12 @@ function Kqueue:change(fd, interest)
   return true
 end
 
-Kqueue.add = Kqueue.change
+-- Removes the earlier filters of this descriptor, if there are any. If a descriptor was closed without `remove`, the
+-- system has removed them already, and can have given its number to a new one.
+function Kqueue:add(fd, interest)
+  if self.interests[fd] then self:remove(fd) end
+  return self:change(fd, interest)
+end
 
 function Kqueue:remove(fd)
   local ok, message = self:change(fd, 0)

@@ -20,12 +20,14 @@ local INNER = MASK - sys.IN_DELETE_SELF - sys.IN_MOVE_SELF + sys.IN_ONLYDIR + sy
 local kinds = {
   { sys.IN_CREATE + sys.IN_MOVED_TO, "created" },
   { sys.IN_DELETE + sys.IN_MOVED_FROM + sys.IN_DELETE_SELF + sys.IN_MOVE_SELF, "deleted" },
-  { sys.IN_CLOSE_WRITE + sys.IN_MODIFY, "changed" },
+  { sys.IN_CLOSE_WRITE, "changed" },
 }
 
 local Watch = {}
 Watch.__index = Watch
 
+-- Watches a path. All paths of one file, such as hard links, have the same watch number: `paths` has the first of them,
+-- and `links` has the others.
 local function watch_one(self, path, mask)
   local number = C.inotify_add_watch(self.fd, path, mask)
   if number < 0 then
@@ -34,15 +36,41 @@ local function watch_one(self, path, mask)
     if code == sys.ENOSPC then message = "cannot watch '" .. path .. "': raise fs.inotify.max_user_watches" end
     return nil, message, code
   end
+  local first = self.paths[number]
+  if first and first ~= path and self.numbers[first] == number then
+    local facts = files.facts(path)
+    if facts and facts.kind ~= "directory" then
+      if self.numbers[path] == number then return true end
+      local links = self.links[number] or {}
+      self.links[number], links[#links + 1], self.numbers[path] = links, path, number
+      return true
+    end
+    -- Two paths of a folder: after lost changes, only the new one is certain to exist.
+  end
   self.paths[number] = path
   self.numbers[path] = number
   return true
 end
 
+-- Stops watching a path. The system's watch ends with the last path.
 local function forget(self, path)
   local number = self.numbers[path]
-  C.inotify_rm_watch(self.fd, number)
-  self.numbers[path], self.paths[number], self.is_deep[path] = nil, nil, nil
+  self.numbers[path], self.is_deep[path] = nil, nil
+  local links = self.links[number] or {}
+  if self.paths[number] == path then
+    self.paths[number] = table.remove(links)
+  else
+    for index, link in ipairs(links) do
+      if link == path then
+        table.remove(links, index)
+        break
+      end
+    end
+  end
+  if not self.paths[number] then
+    C.inotify_rm_watch(self.fd, number)
+    self.links[number] = nil
+  end
 end
 
 local function is_inside(path, folder)
@@ -178,11 +206,15 @@ function Watch:read()
           follow(self, event, kind, path, changes)
         else
           changes[#changes + 1] = { kind = kind, path = path }
+          for _, link in ipairs(self.links[event.wd] or {}) do changes[#changes + 1] = { kind = kind, path = link } end
         end
       end
       -- The system has removed the watch, because the path no longer exists.
       if folder and band(event.mask, sys.IN_IGNORED) ~= 0 then
-        self.paths[event.wd] = nil
+        for _, link in ipairs(self.links[event.wd] or {}) do
+          if self.numbers[link] == event.wd then self.numbers[link] = nil end
+        end
+        self.paths[event.wd], self.links[event.wd] = nil, nil
         -- The same path may be watched again by now.
         if self.numbers[folder] == event.wd then self.numbers[folder], self.is_deep[folder] = nil, nil end
       end
@@ -207,6 +239,8 @@ function M.new()
     --- Paths by inotify's watch numbers, and the numbers by path.
     paths = {},
     numbers = {},
+    --- Further paths of the same file, by watch number.
+    links = {},
     --- Paths that were added with `recursive`; all folders that are watched for them; and entries that `watch_tree` has
     --- already reported as created.
     roots = {},

@@ -11,7 +11,7 @@ Watch.__index = Watch
 
 function Watch:add(path, options)
   if options and options.recursive then return nil, "recursive watching is supported on Linux only" end
-  local file = sys.open(path, sys.O_EVTONLY)
+  local file = sys.open(path, sys.O_EVTONLY + sys.O_CLOEXEC)
   if file < 0 then return sys.fail("cannot watch '" .. path .. "'") end
   local change = ffi.new("struct fw_kevent[1]")
   change[0].ident, change[0].filter = file, sys.EVFILT_VNODE
