@@ -162,6 +162,7 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	self->file = file;
 	self->inside = inside;
 	self->rom = rom_memory(core);
+	self->rom_crc32 = fw_crc32(self);
 	self->loaded_by_script = false;
 	fw_saves_dropped(self);
 	return FW_OK;
@@ -169,11 +170,14 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 
 /* Called after a script has run, because scripts can call emu:loadFile(). If that replaced
  * the ROM, this makes the processor fetch from the new one. If the path was bad, the core has
- * no ROM. libmgba would crash when such a core runs or is read, so this inserts a ROM again. */
+ * no ROM. libmgba would crash when such a core runs or is read, so this inserts a ROM again.
+ * The address alone does not show whether a script has loaded a ROM: a write to the ROM moves
+ * it, and a new ROM can get the address of the old one. */
 void fw_check_rom(struct fw_core* self) {
 	struct mCore* core = self->core;
 	const void* now = rom_memory(core);
-	if (now == self->rom) {
+	bool same = now && fw_crc32(self) == self->rom_crc32;
+	if (same && now == self->rom) {
 		return;
 	}
 	if (!now) {
@@ -187,7 +191,8 @@ void fw_check_rom(struct fw_core* self) {
 	}
 	refetch(core);
 	self->rom = rom_memory(core);
-	self->loaded_by_script = true;
+	self->rom_crc32 = fw_crc32(self);
+	self->loaded_by_script |= !same;
 }
 
 /* Sets the settings of a core. mCoreLoadConfig is not used, because it reads
@@ -339,7 +344,8 @@ void fw_reset(struct fw_core* self) {
 /* Runs a frame without drawing its picture, which takes much less time. The console is
  * in the same state afterwards, because its state does not depend on the renderer. The
  * exception is a Super Game Boy, which gets colours and borders as pictures. For it, this
- * returns false and does nothing. */
+ * returns false and does nothing. After finishFrame, the next picture begins in the same way
+ * as after a frame that was drawn. */
 static bool run_undrawn(struct fw_core* self) {
 	struct mCore* core = self->core;
 	if (core->platform(core) == mPLATFORM_GB) {
@@ -356,7 +362,6 @@ static bool run_undrawn(struct fw_core* self) {
 		gba->video.frameskipCounter = 1;
 		fw_run_processor(self);
 		gba->video.frameskipCounter = 0;
-		/* With this, the next picture begins in the same way as after a frame that was drawn. */
 		gba->video.renderer->finishFrame(gba->video.renderer);
 	}
 	return true;

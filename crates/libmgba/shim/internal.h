@@ -56,6 +56,7 @@ struct fw_core {
 	char* file; /* the ROM's file, or its archive */
 	char* inside; /* the ROM's name in the archive, or NULL */
 	const void* rom; /* the address of the ROM's bytes at the last check */
+	uint32_t rom_crc32; /* the ROM's CRC-32 at the last check; writes to the ROM do not change it */
 	bool loaded_by_script; /* whether a script has replaced the ROM */
 	struct fw_clock clock;
 	struct fw_sensors sensors;
@@ -68,7 +69,7 @@ struct fw_core {
 	bool (*load_temporary_save)(struct mCore*, struct VFile*);
 };
 
-/* buffer.c: copies all of `vf` into a new buffer for Rust and closes it. */
+/* buffer.c: copies all of `vf` into a new buffer for Rust, and closes `vf`. */
 int fw_take_file(struct VFile* vf, uint8_t** out, size_t* len);
 
 /* core.c: called after a script has run, because it may have changed the ROM. */

@@ -12,8 +12,8 @@
 
 #include <stdatomic.h>
 
-/* The size of the sound buffer in stereo pairs, enough for ten frames. If nobody
- * reads the sound, libmgba stops producing it at this size, so nothing can overflow. */
+/* The size of the sound buffer in stereo pairs, enough for ten frames at AUDIO_RATE. If
+ * nobody reads the sound, libmgba stops producing it at this size, so nothing can overflow. */
 #define AUDIO_BUFFER 0x2000
 #define AUDIO_RATE 48000
 

@@ -16,7 +16,8 @@
 	cpu->bus = cart_bus = (BUS); \
 	cart_pc = pc + (BYTES) - 1; \
 	pc += (BYTES);
-/* Used after ENDS if an instruction does not leave its last byte on the bus. */
+/* Used after ENDS by an instruction that accesses memory after its last byte was fetched. INDEX is the address of its last
+ * access, which libmgba keeps in cpu->index, and BUS the byte that this access leaves on the processor's bus. */
 #define LEAVES(INDEX, BUS) \
 	cpu->index = (INDEX); \
 	cpu->bus = (BUS);

@@ -113,7 +113,7 @@ impl Core {
     /// Replaces the running ROM without resetting the console, as `emu:loadFile` does in Lua. The processor continues
     /// in the new ROM at its current address; call [`reset`](Core::reset) to start the game.
     ///
-    /// The file is checked first: after an error, the running game has not changed.
+    /// The file is checked first: after an error other than [`Error::LoadFailed`], the running game has not changed.
     ///
     /// # Errors
     /// As for [`open`](Core::open), and [`Error::OtherPlatform`].

@@ -72,14 +72,14 @@ impl Core {
     /// Writes the current picture to a PNG file.
     ///
     /// # Errors
-    /// [`Error::Screenshot`] and [`Error::Io`].
+    /// [`Error::Screenshot`], [`Error::Io`], and [`Error::NotAFile`] for a pipe or a device.
     pub fn screenshot_file(&mut self, path: &Path) -> Result<(), Error> {
         let png = self.screenshot_png()?;
         write_file(path, &png)
     }
 
-    /// Takes the sound since the last call, left and right samples in turn. At most about
-    /// ten frames of sound are kept. Call this after every frame to lose nothing.
+    /// Takes the sound since the last call, left and right samples in turn. If about ten frames of sound are waiting,
+    /// newer sound is dropped. Call this after every frame to lose nothing.
     pub fn read_samples(&mut self) -> Vec<i16> {
         self.handle.read_audio()
     }

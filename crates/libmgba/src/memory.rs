@@ -41,18 +41,20 @@ impl Core {
 
 /// The processor's registers.
 impl Core {
-    /// The names of the registers, such as "r0" to "r12", "sp", "lr", "pc" and "cpsr" for a GBA.
+    /// The names of the registers, such as "r0" to "r12", "sp", "lr", "pc" and "cpsr" for a GBA. libmgba also lists a
+    /// GBA's saved status registers, such as "spsr", but cannot read or write them.
     pub fn registers(&self) -> Vec<String> {
         (0..).map_while(|index| self.handle.register_name(index)).collect()
     }
 
-    /// The value of a register, or `None` if no register has that name. libmgba accepts more names than
-    /// [`registers`](Core::registers) lists, such as "r13" for "sp".
+    /// The value of a register, or `None` if libmgba cannot read a register with that name. libmgba accepts more names
+    /// than [`registers`](Core::registers) lists, such as "r13" for "sp".
     pub fn read_register(&self, name: &str) -> Option<i32> {
         self.handle.read_register(&CString::new(name).ok()?)
     }
 
-    /// Sets a register; `false` if no register has that name. Bits that do not fit a narrow register are dropped.
+    /// Sets a register; `false` if libmgba cannot write a register with that name. Bits that do not fit a narrow
+    /// register are dropped.
     pub fn write_register(&mut self, name: &str, value: i32) -> bool {
         match CString::new(name) {
             Ok(name) => self.handle.write_register(&name, value),

@@ -62,7 +62,7 @@ impl Core {
     /// [`save_state`](Core::save_state) to a file.
     ///
     /// # Errors
-    /// As for [`save_state`](Core::save_state), and [`Error::Io`].
+    /// As for [`save_state`](Core::save_state), [`Error::Io`], and [`Error::NotAFile`] for a pipe or a device.
     pub fn save_state_file(&mut self, path: &Path, flags: u32) -> Result<(), Error> {
         let state = self.save_state(flags)?;
         write_file(path, &state)

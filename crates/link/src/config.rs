@@ -7,13 +7,13 @@ use framewire_protocol::DEFAULT_PORT;
 pub struct Config {
     /// Where the script listens, as `HOST:PORT`.
     pub address: String,
-    /// The largest number of open requests. Further requests are refused.
+    /// The largest number of open requests, at least 1. Further requests are refused.
     pub capacity: usize,
     /// Longest time for an attempt to connect.
     pub connect_timeout: Duration,
     /// First delay before another attempt to connect. Each failure doubles the delay.
     pub first_retry: Duration,
-    /// Longest delay before another attempt to connect.
+    /// Longest delay before another attempt to connect. In addition, each delay varies at random by up to a quarter.
     pub last_retry: Duration,
     /// How long requests that have not been sent yet wait for a broken connection to come back before they fail.
     pub grace: Duration,

@@ -24,8 +24,8 @@ pub(crate) struct LinkState {
     /// Identifies the boot of the script that answered last. A boot is one run of the script, from its loading to its
     /// end.
     pub boot: Option<String>,
-    /// How many events the script had sent during this boot when its last event arrived. Changes of memory do not
-    /// count.
+    /// How many events the script has sent during this boot, up to the last event that has arrived; `None` if the
+    /// script does not report this number. Changes of memory do not count.
     pub events: Option<u32>,
     /// The emulator's frame counter in its last answer, on any connection.
     pub frame: u32,

@@ -31,13 +31,14 @@ pub struct Status {
     pub phase: Phase,
     /// Whether the link is connected, but the emulator has not answered for a while.
     pub stalled: bool,
-    /// The script, if it has answered.
+    /// The script that answered last, if one has answered. It stays after the connection has ended.
     pub script: Option<Script>,
-    /// The emulator's frame counter in its last answer.
+    /// The emulator's frame counter in its last answer; 0 without a connection.
     pub frame: u32,
-    /// Frames per second, measured between recent answers.
+    /// Frames per second, measured between recent answers; 0 if this is not known, or the emulator is stalled.
     pub frames_per_second: f64,
-    /// Why there is no connection.
+    /// Why the last connection or the last attempt to connect ended; `None` in the phase [`Phase::Ready`], and before
+    /// the first end.
     pub problem: Option<String>,
 }
 

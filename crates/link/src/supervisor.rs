@@ -20,16 +20,17 @@ const MAX_WELCOME: usize = 1024;
 pub(crate) async fn run(mut state: LinkState) {
     let mut delay = state.config.first_retry;
     loop {
+        let begun = Instant::now();
         match connection(&mut state, &mut delay).await {
             ConnectionEnd::Stopped => break,
             ConnectionEnd::Broken(problem) => broken(&mut state, problem),
         }
-        // Right after a break, the link connects again at once.
-        let pause = match state.lost {
-            Some(lost) if lost.elapsed() < state.config.first_retry => Duration::ZERO,
-            _ => jittered(delay),
-        };
-        delay = (delay * 2).min(state.config.last_retry);
+        let mut pause = Duration::ZERO;
+        // After the end of a connection that was not short, the link connects again at once.
+        if state.lost.is_none_or(|lost| lost < begun + state.config.first_retry) {
+            pause = jittered(delay);
+            delay = (delay * 2).min(state.config.last_retry);
+        }
         if state.wait_for(tokio::time::sleep(pause)).await.is_none() {
             break;
         }

@@ -63,12 +63,25 @@ fn a_flood_instead_of_a_greeting_is_refused() {
 }
 
 #[test]
+fn a_script_that_ends_each_connection_is_connected_again_after_a_pause() {
+    let peer = Peer::start(|_, mut script| script.greet());
+    let retry = Duration::from_millis(200);
+    let config =
+        Config { address: peer.address.clone(), first_retry: retry, last_retry: retry, ..Config::default() };
+    let begun = Instant::now();
+    let client = Client::with(config);
+    client.wait_for("four connections", |_| peer.connections() >= 4);
+    // Each of the three pauses is at least three quarters of `retry`.
+    assert!(begun.elapsed() >= Duration::from_millis(450));
+}
+
+#[test]
 fn a_reply_without_an_end_ends_the_connection() {
     let peer = Peer::start(move |_, mut script| {
         script.greet_as_mgba_http()?;
         flood(&mut script, b"x")
     });
-    // The link shows the problem until it connects again.
+    // The link shows the problem until it connects again, after at least 0.75 s.
     let first_retry = Duration::from_secs(1);
     let config =
         Config { address: peer.address.clone(), first_retry, last_retry: first_retry, ..Config::default() };
