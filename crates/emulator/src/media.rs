@@ -66,18 +66,30 @@ impl PendingPicture {
 
 /// Receives the sound of each frame. An emulator keeps sound only while a receiver exists.
 #[derive(Debug)]
-pub struct Audio(pub(crate) broadcast::Receiver<Arc<Sound>>);
+pub struct Audio {
+    receiver: broadcast::Receiver<Arc<Sound>>,
+    skipped: u64,
+}
 
 impl Audio {
+    pub(crate) fn new(receiver: broadcast::Receiver<Arc<Sound>>) -> Audio {
+        Audio { receiver, skipped: 0 }
+    }
+
     /// Waits for the sound of the next frame. Sound that was not read in time is skipped. Returns `None` when the
     /// emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Sound>> {
         loop {
-            match self.0.recv().await {
+            match self.receiver.recv().await {
                 Ok(sound) => return Some(sound),
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Lagged(frames)) => self.skipped += frames,
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }
+    }
+
+    /// The number of frames whose sound [`next`](Self::next) has skipped since the last call of this function.
+    pub fn take_skipped(&mut self) -> u64 {
+        std::mem::take(&mut self.skipped)
     }
 }

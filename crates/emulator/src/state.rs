@@ -28,7 +28,7 @@ pub enum Run {
     Unknown,
 }
 
-/// The speed setting. In JSON, it is a number or the text `unlimited`.
+/// The speed setting. In JSON, it is a number or the text `unlimited`. In an argument, an `x` can follow the number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SetSpeed {
     /// A multiple of the console's own rate of 59.7275 frames per second, from 0.01 to 1000.

@@ -4,7 +4,7 @@
 //! - `shared`: the state that the link's task, the front ends and the refresh tasks share; also the deadlines of
 //!   requests that wait for frames;
 //! - `history`: keeps states, and goes back to them;
-//! - `refresh`: tasks that update the game and the watches after a new connection or another game.
+//! - `refresh`: tasks that find out which game is loaded, and restart the watches after a new connection.
 
 mod history;
 mod refresh;

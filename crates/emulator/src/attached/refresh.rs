@@ -1,5 +1,5 @@
-//! Tasks that find out which game is loaded and restart the watches: after a new connection, and when another game is
-//! loaded.
+//! Two tasks. One finds out which game is loaded, after a new connection and when another game is loaded. The other
+//! restarts the watches after a new connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

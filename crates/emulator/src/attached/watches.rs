@@ -165,8 +165,8 @@ impl AttachedWatches {
         }
     }
 
-    /// Called when the game after a reconnection is not the game from before it. Closes the watches that have to be
-    /// started again, except those that report keys.
+    /// Called when another game is loaded. Closes the watches that still have to be started again after a reconnection,
+    /// except those that report keys.
     pub fn note_other_game(&self) {
         let open = &mut *self.open.lock();
         let of_other_game = open.iter().filter(|(_, entry)| entry.forgotten && !entry.keys);

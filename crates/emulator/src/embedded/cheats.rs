@@ -43,7 +43,8 @@ impl Cheats {
         Some("a cheat is on, and recordings do not hold cheats; switch all cheats off first".to_owned())
     }
 
-    /// The result of the operation `cheats`.
+    /// The result of the operation `cheats`. It has five texts for each cheat: its number, `on` or `off`, its kind, its
+    /// name, and its codes, one per line.
     pub fn list(&self) -> Value {
         let texts = self.all.iter().flat_map(|Numbered { id, cheat }| {
             let codes: Vec<&str> = cheat.codes.iter().map(|code| code.text.as_str()).collect();

@@ -114,7 +114,8 @@ struct FrozenValue {
 }
 
 impl Frozen {
-    /// Freezes a value: writes it now and after each frame. Replaces a frozen value with the same name.
+    /// Freezes a value: writes `data` now and after each frame. Replaces a frozen value with the same name. `address`
+    /// is an encoded expression. `kind` is the name of the value's type; only [`list`](Self::list) uses it.
     ///
     /// # Errors
     /// If an argument is not accepted, if there is no writable memory at the address now, or if too many values are
@@ -161,7 +162,8 @@ impl Frozen {
         self.all.len() < count
     }
 
-    /// The name, the type and the bytes of each value. The script uses the same format.
+    /// Three texts for each value: its name, its type, and its bytes as pairs of hex digits. The script uses the same
+    /// format.
     pub fn list(&self) -> Value {
         let texts = |value: &FrozenValue| [value.name.clone(), value.kind.clone(), hex_pairs(&value.data)];
         Value::List(self.all.iter().flat_map(texts).map(Value::Text).collect())

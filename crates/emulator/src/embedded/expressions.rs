@@ -55,7 +55,7 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
     bounds::check(core, &Access { domain: None, address, length, write })
 }
 
-/// The result of [`Op::Evaluate`](framewire_protocol::Op::Evaluate): the values of its expressions, as bytes.
+/// The result of [`Op::Evaluate`]: the values of its expressions, as bytes.
 ///
 /// # Errors
 /// If the bytes are not expressions, or if an expression reads memory that does not exist.

@@ -240,7 +240,7 @@ impl Machine {
     /// before its first frame.
     ///
     /// # Errors
-    /// If it is not valid, or too many timelines wait.
+    /// If the bytes are not a valid timeline, or too many timelines wait.
     pub fn append_keys(&mut self, steps: &[u8]) -> Result<(u32, u64), OpError> {
         let (id, frames, change) = self.keypad.append(timeline::decode(steps)?)?;
         self.apply(change);

@@ -52,7 +52,7 @@ impl MediaOutputs {
     }
 
     pub fn audio(&self) -> Audio {
-        Audio(self.audio.subscribe())
+        Audio::new(self.audio.subscribe())
     }
 }
 

@@ -105,7 +105,7 @@ impl Machine {
             Op::GetKeys {} => int(core.keys()),
             Op::GetKey { key } => match key {
                 0..=9 => int(core.keys() >> key & 1),
-                _ => return Err(OpError::bad_argument("key: 0 to 9 are accepted")),
+                _ => return Err(OpError::bad_argument(format!("key is {key}; use 0 to 9"))),
             },
             Op::SetKeys { keys } => {
                 self.set_keys(check_keys(keys)?);
@@ -321,6 +321,7 @@ impl Machine {
                 let options = Options { patching, hardware: hardware.for_other_game() };
                 let mut other = Core::open_with(path, &options).map_err(failed)?;
                 other.set_clock(self.core.clock());
+                other.set_keys(self.core.keys());
                 sensors::copy(&self.core, &mut other);
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));

@@ -98,6 +98,8 @@ impl Worker {
         let decision =
             self.driver.as_mut().map_or(NextFrame::Scheduled, |driver| driver.serve(&mut self.machine));
         if self.driver.is_some() {
+            // The client's batch may have taken long.
+            let now = Instant::now();
             self.apply_run_state(now);
             // A batch of the client may have run frames that ended runs.
             if !self.machine.answers.is_empty() {
@@ -211,7 +213,8 @@ impl Worker {
                 if changes && let Some(driver) = &mut self.driver {
                     driver.after(&mut self.machine, false);
                 }
-                self.answer(changes, now);
+                // The batch may have taken long.
+                self.answer(changes, Instant::now());
             }
             Job::Show => {
                 self.draw();

@@ -73,7 +73,7 @@ impl Thumbnail {
         Thumbnail { width: width as u32, height: height as u32, pixels: pixels.into_boxed_slice() }
     }
 
-    /// The pixels as red, green and blue.
+    /// The pixels, row by row from the top, with three bytes each: red, green, blue.
     pub fn to_rgb(&self) -> Vec<u8> {
         let bits = |pixel: u16, shift: u32, count: u32| {
             let value = u32::from(pixel) >> shift & ((1 << count) - 1);

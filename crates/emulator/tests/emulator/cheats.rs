@@ -9,6 +9,7 @@ use super::support::{
     DEMO, batch, call, config, number, rebuilt, refusal, rom_file, script, start, wait_for,
 };
 
+/// Memory that the game never uses: `scratch` in rom/memory-map.toml.
 const SCRATCH: u32 = 0x0200_0100;
 
 fn add(name: &str, codes: &str, enabled: bool) -> Op {

@@ -110,6 +110,23 @@ fn sound_arrives_frame_by_frame() {
 }
 
 #[test]
+fn a_slow_receiver_of_sound_learns_how_many_frames_it_missed() {
+    let emulator = start(Speed::Times(1.0), true);
+    let mut audio = emulator.audio().expect("an embedded core has sound");
+    call(&emulator, Op::Advance { frames: 2 });
+    let mut last = soon(audio.next()).frame;
+    while last < 2 {
+        last = soon(audio.next()).frame;
+    }
+    assert_eq!(audio.take_skipped(), 0);
+    call(&emulator, Op::Advance { frames: 100 });
+    let next = soon(audio.next()).frame;
+    assert!(next > last + 1);
+    assert_eq!(audio.take_skipped(), u64::from(next - last - 1));
+    assert_eq!(audio.take_skipped(), 0);
+}
+
+#[test]
 fn streams_end_with_the_emulator() {
     let emulator = start(Speed::Times(1.0), true);
     let (mut video, mut audio) = (emulator.video().expect("pictures"), emulator.audio().expect("sound"));

@@ -85,7 +85,8 @@ fn a_game_sees_a_new_tilt_in_the_next_frame() {
     let texts = ["tilt_x", "0", "tilt_y", "1000", "gyro", "0", "light", "0"];
     let listed = Value::List(texts.map(|text| Value::Text(text.to_owned())).to_vec());
     assert_eq!(call(&emulator, Op::Sensors {}), listed);
-    // The values of the sensors are kept when a game of the other console is loaded.
+    // The values of the sensors and the keys are kept when a game of the other console is loaded.
+    call(&emulator, Op::SetKeys { keys: 1 });
     let mut other = vec![0u8; 0x8000];
     other[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]);
     other[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]);
@@ -94,6 +95,7 @@ fn a_game_sees_a_new_tilt_in_the_next_frame() {
     call(&emulator, Op::LoadRom { path });
     assert_eq!(call(&emulator, Op::Platform {}), Value::Int(1));
     assert_eq!(call(&emulator, Op::Sensors {}), listed);
+    assert_eq!(call(&emulator, Op::GetKeys {}), Value::Int(1));
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 pub const PRESSES_OF_A: u32 = 0x0200_0010;
 /// The game's own frame counter.
 pub const GAME_FRAME: u32 = 0x0200_0008;
-/// Work RAM that the game never uses; `scratch` in rom/memory-map.toml.
+/// Work RAM that the game never uses.
 pub const UNUSED: u32 = 0x0203_0000;
 
 /// An operation that holds A for this many frames.
@@ -27,7 +27,7 @@ pub fn hold_a(frames: u32) -> Op {
     Op::PlayKeys { steps: timeline::encode(&steps) }
 }
 
-/// A lock for tests of the rate of frames, which depends on the load of the processors.
+/// A lock for tests that measure the frame rate, which depends on the load of the processors.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -80,8 +80,8 @@ impl Keypad {
     }
 
     /// Removes these keys from holds and timelines, because a request sets the keys directly. `up` are the keys that
-    /// were down and that the request releases. A hold that waits for one of these begins only after the next frame,
-    /// because the game must see that the key was up.
+    /// were down and that the request releases. A hold that waits for one of these, or for a key that a hold or
+    /// timeline has lost, begins only after the next frame. So the game sees that a released key was up.
     pub fn release(&mut self, keys: u16, up: u16) {
         self.holds.release(keys, up);
         self.timelines.release(&self.holds);
@@ -114,7 +114,8 @@ impl Keypad {
         self.timelines.first()
     }
 
-    /// The text `playing` if the timeline `id` is playing or waiting. Otherwise how and in which frame it ended.
+    /// A list of texts: `playing` if the timeline `id` is playing or waiting. Otherwise `over` or `cancelled`, and the
+    /// frame in which it ended.
     ///
     /// # Errors
     /// If there never was such a timeline, or it ended too long ago.
