@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Limits on what clients may use. A request that exceeds a limit gets a 503, unless the field says otherwise.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Largest request body in bytes. A larger one gets a 413.
+    /// Largest request body in bytes, for routes without a limit of their own. A larger one gets a 413. It is also the
+    /// largest message that a JSON-RPC WebSocket accepts; a larger one closes the WebSocket.
     pub max_body: usize,
     /// Largest message for `POST /mgbaendpoint` in bytes. A larger one gets a 413. A message in a URL is limited only
     /// by [`Limits::MAX_HEAD`].
@@ -27,7 +28,8 @@ pub struct Limits {
     pub max_streams: usize,
     /// How many of these one address may open (for IPv6: one /64 network).
     pub max_streams_per_address: usize,
-    /// How many watches there can be at once. Each may have any number of readers.
+    /// How many watches there can be at once. Each may have any number of readers. Read-only callers can create at most
+    /// a quarter of this number with `POST /v1/watches`.
     pub max_watches: usize,
     /// How many connections can be open at once. A connection beyond this number is closed.
     /// Without TLS, it usually gets a 503 first.
@@ -36,18 +38,21 @@ pub struct Limits {
     pub max_connections_per_address: usize,
     /// How many clients can get pictures or sound at once.
     pub max_viewers: u32,
-    /// How many values of `Idempotency-Key` are remembered at once.
+    /// How many values of `Idempotency-Key` are remembered at once. Those of read-only callers are counted separately,
+    /// with a limit of a 32nd of this number.
     pub max_keys: usize,
     /// How long each key is remembered after the end of its request.
     pub keyed_life: Duration,
-    /// How many bytes of replies are kept for repeated requests. Beyond that, the oldest replies are dropped, and
-    /// repeats of their requests get a 410.
+    /// How many bytes of replies are kept for repeated requests; for read-only callers, a 32nd of this number. Beyond
+    /// that, the oldest replies are dropped, and repeats of their requests get a 410. A reply that is larger than an
+    /// eighth of the limit is not kept.
     pub max_keyed_bytes: usize,
     /// How long a request's head may take to arrive after its first byte. After that, the client gets a 408.
     pub head: Duration,
     /// How long a request's body may take to arrive after the head. After that, the client gets a 408.
     pub body: Duration,
-    /// How long a connection may be idle between requests. After that, it is closed.
+    /// How long a connection may be idle between requests. After that, it is closed. Until its first request is
+    /// accepted, a connection from another machine may be idle at most as long as [`head`](Limits::head).
     pub idle: Duration,
     /// How long a client may leave a reply unread. After that, the connection is closed.
     pub stall: Duration,
@@ -55,7 +60,8 @@ pub struct Limits {
     /// server first continues to work normally for this time. Then, for the same time again, each reply has
     /// `Connection: close`. After both times, the server closes idle connections.
     pub last_call: Duration,
-    /// How long unfinished requests may still take after both times of [`last_call`](Limits::last_call).
+    /// How long unfinished requests may still take after both times of [`last_call`](Limits::last_call). After that,
+    /// recordings and replays get the same time again to end.
     pub grace: Duration,
 }
 

@@ -77,7 +77,8 @@ pub(crate) struct Meter {
 /// The path and the method of one of mGBA-http's routes.
 pub(crate) type CompatRoute = (&'static str, &'static str);
 
-/// A request that is being answered, even if its client has disconnected.
+/// A request that is being answered. Work that continues after the connection has ended, because the request has an
+/// `Idempotency-Key`, does not count.
 pub(crate) struct InFlight<'a>(&'a Gauge);
 
 impl Drop for InFlight<'_> {

@@ -52,9 +52,7 @@ impl<T> Storage<T> {
     /// The files, or the problem that the server has no folder for them.
     pub(crate) fn get(&self) -> Result<Arc<T>, Problem> {
         self.0.clone().ok_or_else(|| {
-            Problem::unsupported(
-                "this server keeps no snapshots, recordings or games; start it with --data DIR",
-            )
+            Problem::unsupported("this server has no folder to keep this in; start it with --data DIR")
         })
     }
 }

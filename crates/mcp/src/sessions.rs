@@ -97,7 +97,7 @@ impl Sessions {
     fn note_use(&self, id: &SessionId) -> bool {
         let mut open = self.open.lock();
         let Some(session) = open.get_mut(id) else { return false };
-        // Without a sender, the SDK itself uses the session, to end it.
+        // Without a sender, this is not a request: the SDK or `make_room` ends the session.
         let is_own = SENDER.try_with(|sender| *sender == session.sender).unwrap_or(true);
         if is_own {
             session.used = Instant::now();
@@ -145,7 +145,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
-        // The SDK itself also closes sessions that have ended.
+        // Without a sender, the SDK closes a session that has ended, or `make_room` closes one. It may be gone already.
         if !self.note_use(id) && SENDER.try_with(|_| ()).is_ok() {
             return Err(SessionsError::Unknown);
         }

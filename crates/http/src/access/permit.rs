@@ -87,10 +87,13 @@ impl Files {
     pub fn within(path: &Path) -> Result<Files, FilesError> {
         let failed = |source| FilesError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(failed)?;
-        if root.is_dir() && root.to_str().is_some() {
-            return Ok(Files { root });
+        if !root.is_dir() {
+            return Err(failed(ErrorKind::NotADirectory.into()));
         }
-        Err(failed(ErrorKind::NotADirectory.into()))
+        if root.to_str().is_none() {
+            return Err(failed(std::io::Error::new(ErrorKind::InvalidInput, "its path is not UTF-8")));
+        }
+        Ok(Files { root })
     }
 
     pub(crate) fn uploads(&self) -> PathBuf {

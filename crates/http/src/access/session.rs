@@ -16,7 +16,7 @@ use crate::transport::connection::Peer;
 
 /// How long a session lasts after the login.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The largest number of sessions at the same time. Another login ends the oldest session.
+/// The largest number of sessions with the same rights at the same time. Another login ends the oldest of them.
 const SESSIONS: usize = 256;
 /// The number of random bytes in an id.
 const RANDOM: usize = 32;
@@ -37,8 +37,11 @@ impl Sessions {
         let id = hex_digits(&random::<RANDOM>()?);
         let mut sessions = self.0.lock();
         sessions.retain(|session| session.end > now);
-        if sessions.len() >= SESSIONS {
-            sessions.pop_front();
+        // Each kind of rights has its own limit, so read-only callers cannot end the sessions of others.
+        let is_same = |session: &Session| session.rights == rights;
+        if sessions.iter().filter(|session| is_same(session)).count() >= SESSIONS {
+            let oldest = sessions.iter().position(is_same);
+            oldest.and_then(|index| sessions.remove(index));
         }
         sessions.push_back(Session { id: id.clone(), rights, end: now + LIFETIME });
         Ok(id)
@@ -71,7 +74,7 @@ fn name(peer: &Peer, port: u16) -> String {
 }
 
 pub(crate) fn id_in_cookie<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Option<&'a str> {
-    // Most programs send no cookies and need no further work.
+    // Most programs send no cookies. For them, this skips the work below.
     headers.get(COOKIE)?;
     let name = name(peer, port);
     let pairs = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -116,6 +119,20 @@ mod tests {
             sessions.begin(Rights::Full, start).unwrap();
         }
         assert_eq!((sessions.rights(&first, start), sessions.0.lock().len()), (None, SESSIONS));
+    }
+
+    #[test]
+    fn read_only_logins_end_no_session_with_full_rights() {
+        let (sessions, start) = (Sessions::default(), Instant::now());
+        let full = sessions.begin(Rights::Full, start).unwrap();
+        let read = sessions.begin(Rights::Read, start).unwrap();
+        for _ in 0..SESSIONS {
+            sessions.begin(Rights::Read, start).unwrap();
+        }
+        assert_eq!(
+            (sessions.rights(&full, start), sessions.rights(&read, start)),
+            (Some(Rights::Full), None)
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{FromRef, MatchedPath, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn};
@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
+use utoipa_axum::router::OpenApiRouter;
 
 use super::dispatch::Dispatcher;
 use super::request_id::Ids;
@@ -65,7 +66,7 @@ impl LocalServer {
         let state = AppState::new(services);
         let described = v1::router().into_openapi();
         let catalog = Arc::new(Catalog::new(&described));
-        let router = v1::router().split_for_parts().0.with_state(state.clone());
+        let router = checked(v1::router(), &catalog).with_state(state.clone());
         let calls = LocalCalls::new(state, Arc::new(RouteMethods::new(router, &described, catalog)));
         LocalServer { calls, recordings, replays, stop, grace: app.limits.grace }
     }
@@ -96,8 +97,8 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
 
 /// Serves `app` on `socket` until `shutdown` completes. Then it still accepts requests for twice
 /// [`Limits::last_call`](crate::Limits::last_call). After that, it finishes the requests under way, for at most
-/// [`Limits::grace`](crate::Limits::grace), and closes the connections. At the end, it completes the recordings. An
-/// error on one connection does not affect the others.
+/// [`Limits::grace`](crate::Limits::grace), and closes the connections. At the end, it completes the recordings, which
+/// may take the same time again. An error on one connection does not affect the others.
 ///
 /// The future is boxed so that the code of the server is compiled as a part of this crate. The crate of the program is
 /// optimised less.
@@ -206,6 +207,22 @@ fn dispatcher(app: &App, port: u16, services: Services) -> Dispatcher {
     }
 }
 
+/// Reads the body of a request for a front end, with the limits on size and time that other bodies have.
+async fn read_body(bodies: Arc<BodyReader>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match bodies.read(body).await {
+        Ok(body) => next.run(Request::from_parts(head, body.into())).await,
+        Err(failure) => failure.answer(head.uri.path()),
+    }
+}
+
+/// These routes, which refuse query parameters that they do not have.
+fn checked(routes: OpenApiRouter<AppState>, catalog: &Arc<Catalog>) -> Router<AppState> {
+    let known = catalog.clone();
+    let check = from_fn(move |path, request, next| catalog::check_query(known.clone(), path, request, next));
+    routes.split_for_parts().0.route_layer(check)
+}
+
 /// All routes except mGBA-http's, with these services, and the catalog of the routes under `/v1` and of the front end.
 pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, Arc<Catalog>) {
     let described = v1::router().merge(rpc::router()).into_openapi();
@@ -214,15 +231,16 @@ pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, 
         catalog.declare(path, PathEffect::JudgedLater);
     }
     let catalog = Arc::new(catalog);
-    let known = catalog.clone();
-    let check = from_fn(move |path, request, next| catalog::check_query(known.clone(), path, request, next));
-    let v1 = v1::router().split_for_parts().0.route_layer(check.clone());
+    let v1 = checked(v1::router(), &catalog);
     let methods = RouteMethods::new(v1.clone().with_state(state.clone()), &described, catalog.clone());
     let methods = Arc::new(methods);
-    let rpc = rpc::router().split_for_parts().0.route_layer(check).layer(Extension(methods.clone()));
+    let rpc = checked(rpc::router(), &catalog).layer(Extension(methods.clone()));
     let further = match front_end {
         Some(front_end) => {
-            (front_end.routes)(LocalCalls::new(state.clone(), methods)).layer(from_fn(note_stream))
+            let bodies = Arc::<BodyReader>::from_ref(&state);
+            let read = from_fn(move |request, next| read_body(bodies.clone(), request, next));
+            let routes = (front_end.routes)(LocalCalls::new(state.clone(), methods));
+            routes.layer(read).layer(from_fn(note_stream))
         }
         None => Router::new(),
     };

@@ -16,7 +16,7 @@ pub struct Route {
     pub verb: Verb,
     /// Its path as mGBA-http's documentation spells it; any letter case is accepted.
     pub path: &'static str,
-    /// The key of the text message that mGBA-http sends for it; empty for the echo route.
+    /// The key of the text message that mGBA-http sends to its script for this route; empty for the echo route.
     pub message: &'static str,
     /// Its parameters, in the order in which they are checked.
     pub params: &'static [Param],

@@ -70,7 +70,8 @@ impl Feeds {
         Feeds { operations, events_missed, limit, feeds: Mutex::default(), run, ids: AtomicU64::new(1) }
     }
 
-    /// Returns a reader for this definition. Readers with the same definition share one feed.
+    /// Returns a reader for this definition. Readers with the same definition and emulator share one feed. `last_id` is
+    /// the id of the last event that the client got, if it comes back.
     pub(crate) async fn read(
         self: &Arc<Feeds>,
         served: &Served,

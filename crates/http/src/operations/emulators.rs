@@ -227,7 +227,7 @@ task_local! {
 }
 
 /// The number of the WebSocket that last began an emulator's lockstep; 0 if a client without a WebSocket began it, or
-/// lockstep has ended.
+/// an operation has ended it. The number stays if lockstep ends by its time-out.
 ///
 /// Lockstep ends with the WebSocket that began it. Otherwise, the emulator would wait for frames that no client
 /// requests. Lockstep that an HTTP request began ends with its time-out, because such a client has no lasting

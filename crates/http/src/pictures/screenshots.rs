@@ -25,6 +25,7 @@ pub(crate) struct Screenshot {
 }
 
 pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Screenshot, EmulatorError> {
+    let _waiting = served.waiting.begin();
     let mut outcome = served.submit(Op::Screenshot {}.into(), deadline.into_std()).await?;
     match outcome.results.pop() {
         Some(Ok(Value::Bytes(png))) => Ok(Screenshot { frame: outcome.frame, png: png.into() }),

@@ -141,26 +141,35 @@ impl RpcConnection {
             }
             socket.flush().await
         };
-        in_time(stall, all, &mut self.heard).await
+        in_time(stall, all, &self.stream_control, &mut self.heard).await
     }
 
     async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), ConnectionEnd> {
-        in_time(stall, self.socket.send(frame), &mut self.heard).await
+        in_time(stall, self.socket.send(frame), &self.stream_control, &mut self.heard).await
     }
 }
 
-/// Waits until `sent` is done, at most for the time `stall`. If the socket was full at first, sets `heard` to the time
-/// at which it took the rest.
+/// Waits until `sent` is done, as long as the socket takes a part of it within each `stall`. If the socket was full at
+/// first, sets `heard` to the time at which it took the rest.
 async fn in_time(
     stall: Duration,
     sent: impl Future<Output = Result<(), axum::Error>>,
+    stream_control: &StreamControl,
     heard: &mut Instant,
 ) -> Result<(), ConnectionEnd> {
     let mut sent = pin!(sent);
     let sent = match poll_fn(|context| Poll::Ready(sent.as_mut().poll(context))).await {
         Poll::Ready(sent) => sent,
         Poll::Pending => {
-            let sent = timeout(stall, sent).await.map_err(|_| ConnectionEnd::Gone)?;
+            let sent = loop {
+                let writes = stream_control.writes();
+                match timeout(stall, sent.as_mut()).await {
+                    Ok(sent) => break sent,
+                    Err(_) if stream_control.writes() == writes => return Err(ConnectionEnd::Gone),
+                    // The client is slow, but it reads.
+                    Err(_) => {}
+                }
+            };
             // The socket took the message because the client reads, so the client is alive, even if it sent nothing.
             *heard = Instant::now();
             sent

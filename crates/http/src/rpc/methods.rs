@@ -254,6 +254,7 @@ async fn perform(
     let batch = Batch::new(plan.ops().to_vec());
     batch.check().map_err(Problem::from)?;
     let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
+    let waiting = served.waiting.begin();
     let pending = served.submit(batch, deadline);
     let (operations, served) = (operations.clone(), served.clone());
     Ok(Box::pin(async move {
@@ -262,6 +263,7 @@ async fn perform(
         } else {
             pending.await
         };
+        drop(waiting);
         let outcome = plan.settled(outcome.map_err(Problem::from)?)?;
         Ok(RpcReply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
     }))

@@ -126,8 +126,8 @@ impl Activity {
         self.enter(Phase::Request);
     }
 
-    /// Notes that the reply is ready to be sent. If `unread` is true, a part of the request was not read, and the
-    /// connection ends.
+    /// Notes that the reply is ready to be sent. If `unread` is true, a part of the request may not have been read, and
+    /// the connection ends.
     pub(crate) fn end_request(&self, unread: bool) {
         drop(self.account.end());
         self.enter(if unread { Phase::Closing } else { Phase::Idle });
@@ -308,6 +308,11 @@ impl StreamControl {
     /// Notes that the reply is endless, so the server must end it when the client leaves.
     pub(crate) fn has_no_end(&self) {
         self.0.endless.store(true, Relaxed);
+    }
+
+    /// A number that changes each time the system takes bytes to send.
+    pub(crate) fn writes(&self) -> u32 {
+        self.0.changes.load(Relaxed)
     }
 
     /// From now on, counts the bytes of each WebSocket message as memory until [`StreamControl::end_message`].

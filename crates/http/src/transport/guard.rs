@@ -1,9 +1,9 @@
 //! Supervises one connection's socket: finds slow and oversized heads, unread replies, and connections that are idle
 //! for too long.
 //!
-//! hyper has a time-out for heads, but it also runs while a connection is idle, and needs a timer for each request.
-//! Here, the socket and the service store in [`Activity`] what the connection is doing. At regular intervals, the
-//! connection's task checks whether this takes too long. Each of these checks is a "tick".
+//! hyper has a time-out for heads. But that time-out also runs while a connection is idle, and it needs a timer for
+//! each request. Here, the socket and the service store in [`Activity`] what the connection is doing. At regular
+//! intervals, the connection's task checks whether this takes too long. Each of these checks is a "tick".
 
 use std::io;
 use std::pin::Pin;

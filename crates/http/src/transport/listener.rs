@@ -37,9 +37,10 @@ pub(crate) struct Listener<H> {
     counts: ConnectionCounts,
     /// Becomes true when idle connections must end.
     stopped: watch::Receiver<bool>,
-    /// The tasks of the connections. Each returns the address of its client; `None` if the client is on this machine.
+    /// The tasks of the connections. Each returns the [origin](Peer::origin) of its client; `None` if the client is on
+    /// this machine.
     connections: JoinSet<Option<IpAddr>>,
-    /// How many connections each address has.
+    /// How many connections each origin has.
     by_origin: HashMap<IpAddr, usize>,
     turned_away: JoinSet<()>,
     failures: AcceptFailures,

@@ -207,8 +207,8 @@ impl Plan {
         &self.ops
     }
 
-    /// The outcome of the operations for the emulator. If nothing was done because one of them was refused, such as one
-    /// that uses memory that does not exist or cannot be written, returns the problem.
+    /// The outcome of the emulator's operations. If one of them was refused before any was performed, for example
+    /// because it uses memory that does not exist or cannot be written, returns the problem.
     pub(crate) fn settled(&self, outcome: Outcome) -> Result<Outcome> {
         match outcome.refused_whole(&self.ops) {
             Some((op, error)) => Err(self.about(op, Problem::refused_access("address", error))),

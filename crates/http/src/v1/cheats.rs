@@ -109,7 +109,7 @@ struct Added {
     id: Option<i64>,
     /// How many cheats were added.
     count: i64,
-    /// The frame counter at that time.
+    /// The frame counter when they were added.
     frame: u32,
 }
 

@@ -29,11 +29,12 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 /// The reply to a request that changes something.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AtFrame {
-    /// The frame counter at that time.
+    /// The frame counter at the time of the change.
     pub(crate) frame: u32,
 }
 
-/// Performs an operation without a result. If it is refused because of the memory that it uses, returns the problem.
+/// Performs an operation whose result is not part of the reply. If it is refused because of the memory that it uses,
+/// returns the problem.
 pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>> {
     let outcome = selected.perform_checked(selected.keyed(op)).await?;
     let frame = outcome.frame;

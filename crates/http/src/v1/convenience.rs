@@ -51,7 +51,8 @@ pub(crate) const ALL: [(&str, &str); 12] = [
     ("freeze", "Writes `value` of a type to `address` now, and again after each frame."),
     (
         "unfreeze",
-        "Ends the `freeze` of `address`, or of all addresses; the result says whether a value was frozen.",
+        "Ends the `freeze` of `address`, or of all addresses if that is left out; the result says whether a value was \
+         frozen.",
     ),
     ("frozen", "Returns the values that `freeze` keeps."),
 ];

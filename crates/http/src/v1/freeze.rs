@@ -91,7 +91,7 @@ async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>> {
 /// Freezes a value: writes it to memory now, and again after each frame.
 ///
 /// The address has the same form as in readMemory. If it is an expression that reads memory, it is evaluated again each
-/// time. While a recording is made, the request is refused, because a recording does not contain writes.
+/// time. While a recording or a replay is under way, the reply is a 503, because recordings do not contain writes.
 #[utoipa::path(put, path = "/v1/freeze/{address}", operation_id = "freezeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam), request_body = NewContent,
     responses((status = 200, description = "The value is frozen.", body = AtFrame)))]

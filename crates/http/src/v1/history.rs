@@ -57,7 +57,7 @@ struct HistoryLine {
     line: u32,
     /// Why a new line began: `game`, `reset`, `state` or `rewind`.
     began: &'static str,
-    /// If the line began with `rewind`: the frame after which it begins.
+    /// If the line began with `rewind`: the frame after which it begins; null otherwise.
     follows: Option<HistoryPlace>,
     /// The frames whose states are kept.
     states: Vec<u32>,

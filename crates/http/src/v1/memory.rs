@@ -34,7 +34,7 @@ enum BytesFormat {
     Json,
     /// Unchanged, as the body of the reply.
     Raw,
-    /// As text, decoded with the game's character table, or as UTF-8 if the game has no table.
+    /// As text, decoded with the game's character table. Without a table, as UTF-8 up to the first byte that is 0.
     Text,
 }
 
@@ -245,7 +245,9 @@ async fn write(
 ) -> Result<Json<AtFrame>> {
     let symbols = selected.symbols().await;
     let target = target(&text, domain.as_deref(), &symbols)?;
-    let raw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/octet-stream");
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let raw = kind.eq_ignore_ascii_case("application/octet-stream");
     let bytes = bodies.read(request.into_body()).await?;
     let op = if raw {
         write_bytes(target.address, domain, bytes.into())?

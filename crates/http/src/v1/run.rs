@@ -348,10 +348,10 @@ pub(crate) fn write_values(names: &[String], value: &Value) -> Json {
 /// The results of a run.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RunDone {
-    /// The frame counter at its end. The operations of `then` were performed after this frame and before the next one,
-    /// unless one of them lets frames run.
+    /// The frame counter after the operations of `then`. Unless one of them lets frames run, this is also the frame at
+    /// which the run ended.
     frame: u32,
-    /// How it ended. These fields are absent if an operation of `ops` failed, because then no frame ran.
+    /// How it ended. These fields are absent if an operation of `ops` failed, because then the run did not begin.
     #[serde(flatten)]
     ran: Option<Ran>,
     /// The results of `ops`. If an operation failed, the last entry is its error.

@@ -77,7 +77,7 @@ pub(crate) async fn until(
         return Ok(held_at_once(selected.emulator.state().frame));
     }
     let frames = request.frames.get();
-    // If no memory changes, the watch reports after `frames` frames, so the wait ends then.
+    // After `frames` frames, the watch reports even if no memory has changed. So the wait ends then.
     let (mut watch, frame, mut memory) = feeds.watch(selected, condition, frames).await?;
     if holds(&memory, frame) {
         return Ok(held_at_once(frame));

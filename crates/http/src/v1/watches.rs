@@ -73,9 +73,12 @@ struct Resumed {
 struct Watch {
     /// Its id, for `GET /v1/watch?id=`.
     id: String,
-    /// What is watched.
-    #[serde(flatten)]
-    definition: Definition,
+    /// The watched expressions.
+    watch: Vec<String>,
+    /// How the bytes of `bytes[…]` are written.
+    encoding: Encoding,
+    /// The largest number of events that are kept.
+    buffer: usize,
     /// The frame counter of its latest event.
     frame: u32,
     /// The value of each expression.
@@ -101,9 +104,9 @@ impl From<Listed> for Watch {
     fn from(Listed { feed, .. }: Listed) -> Watch {
         let (frame, values) = feed.values();
         let (kept, events, missed) = feed.counts();
-        let (id, definition, readers) =
-            (feed.id.clone(), feed.definition.clone(), feed.readers().borrow().count);
-        Watch { id, definition, frame, values, readers, kept, events, missed }
+        let Definition { watch, encoding, buffer, .. } = feed.definition.clone();
+        let (id, readers) = (feed.id.clone(), feed.readers().borrow().count);
+        Watch { id, watch, encoding, buffer, frame, values, readers, kept, events, missed }
     }
 }
 

@@ -28,7 +28,7 @@ const LEAVING: [Leaving; 3] = [Leaving::Close, Leaving::HalfClose, Leaving::Rese
 fn send(server: &Server, head: &str, body: &str) -> TcpStream {
     let mut stream = server.connect();
     let length = body.len();
-    // In one piece, because a server here gives a head only 400 ms to arrive after its first byte.
+    // In one piece, because one of the servers allows only 400 ms from the first byte of a head to its end.
     let request = format!("{head} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).unwrap();
     stream

@@ -1,10 +1,16 @@
 //! Clients that are slow or idle, and too many clients.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use socket2::SockRef;
+use tungstenite::Message;
+use tungstenite::client::{IntoClientRequest, client_with_config};
+use tungstenite::protocol::WebSocketConfig;
 
+use super::intruders::mcp;
 use super::support::{PATIENCE, Reply, Server, is_closed, wait_for};
 use super::until_good::until_good;
 
@@ -95,7 +101,7 @@ fn a_client_that_reads_slowly_is_served() {
         app.limits.stall = stall;
     });
     let mut stream = server.connect();
-    // So the server cannot send most of the reply at once.
+    // With this small buffer, the server cannot send most of the reply at once.
     SockRef::from(&stream).set_recv_buffer_size(512 * 1024).unwrap();
     stream.write_all(b"GET /core/readrange?address=0x02000000&length=16777216 HTTP/1.0\r\n\r\n").unwrap();
     let start = Instant::now();
@@ -109,6 +115,67 @@ fn a_client_that_reads_slowly_is_served() {
         }
     }
     assert!(total > 3 * 16 * 1024 * 1024, "{total}");
+    assert!(start.elapsed() > 2 * stall, "{:?}: the client was not slow", start.elapsed());
+}
+
+#[test]
+fn the_body_of_a_request_to_mcp_must_arrive_in_time() {
+    let server = Server::with(|app| {
+        app.front_end = Some(mcp());
+        app.limits.body = Duration::from_millis(200);
+    });
+    for session in ["", "mcp-session-id: none\r\n"] {
+        let mut stream = server.connect();
+        let head = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\n{session}content-length: 9\r\n\r\n");
+        write!(stream, "{head}{{").unwrap();
+        assert_eq!(Reply::read(&mut stream).status, 408, "{session:?}");
+    }
+}
+
+/// A connection that pauses before each read.
+struct SlowReader(TcpStream);
+
+impl Read for SlowReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(30));
+        self.0.read(buffer)
+    }
+}
+
+impl Write for SlowReader {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.0.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[test]
+fn a_websocket_client_that_reads_slowly_gets_the_whole_reply() {
+    let stall = Duration::from_secs(2);
+    let server = Server::with(|app| {
+        app.deadline = PATIENCE;
+        app.limits.stall = stall;
+    });
+    let stream = server.connect();
+    SockRef::from(&stream).set_recv_buffer_size(512 * 1024).unwrap();
+    let request = format!("ws://{}/v1/ws", server.address).into_client_request().unwrap();
+    let config = WebSocketConfig::default().max_frame_size(None);
+    let connected = client_with_config(request, SlowReader(stream), Some(config));
+    let (mut socket, _) = connected.expect("a WebSocket");
+    let params = json!({"address": 0x0200_0000, "length": 16 << 20});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "read_range", "params": params});
+    socket.send(Message::text(call.to_string())).unwrap();
+    let start = Instant::now();
+    let reply = loop {
+        let message = socket.read().expect("the whole reply");
+        if message.is_text() {
+            break message;
+        }
+    };
+    assert!(reply.len() > 16 << 20, "{reply}");
     assert!(start.elapsed() > 2 * stall, "{:?}: the client was not slow", start.elapsed());
 }
 

@@ -42,7 +42,12 @@ const FAILURES: [DocumentedFailure; 10] = [
     ("500", "Internal", "A bug in Framewire. Please report it with the text."),
     ("501", "Unsupported", "This kind of emulator cannot do it."),
     ("502", "NoEmulator", "There is no emulator, or it failed. The text says how to start one."),
-    ("503", "Busy", "Too many requests are waiting; try again after the time in Retry-After."),
+    (
+        "503",
+        "Busy",
+        "Too many requests are waiting, or the server is stopping. If the reply has Retry-After, try again after that \
+         number of seconds.",
+    ),
     ("504", "Stalled", "The emulator did not answer in time: it is paused, or has no ROM."),
 ];
 

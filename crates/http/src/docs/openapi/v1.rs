@@ -33,13 +33,19 @@ const PROBLEMS: [super::DocumentedFailure; 15] = [
         "The emulator cannot use the file or the data, or the Idempotency-Key was used for a different request.",
     ),
     ("431", "V1LargeHead", "The headers are too large."),
-    ("500", "V1Internal", "A bug in Framewire. Please report it."),
+    (
+        "500",
+        "V1Internal",
+        "The server could not read or write a file, for example because the disk is full; or this is a \
+         bug in Framewire, which you can report.",
+    ),
     ("501", "V1Unsupported", "This kind of emulator cannot do it."),
     ("502", "V1NoEmulator", "There is no emulator, or it failed."),
     (
         "503",
         "V1Busy",
-        "Too many requests are waiting, or too many streams are open. Try again after the time in Retry-After.",
+        "Too many requests are waiting, or too many streams are open; a recording or a replay does not allow the \
+         change; or the server is stopping. If the reply has Retry-After, try again after that number of seconds.",
     ),
     ("504", "V1Stalled", "The emulator did not answer in time: it is paused in its window, or has no ROM."),
 ];

@@ -125,7 +125,7 @@ async fn write_io(
     let IoRegister { address, kind, .. } = *register;
     let (least, most) = kind.range();
     if !(least..=most).contains(&value) {
-        let accepts = format!("{least} to {most}, for {} bytes", kind.size());
+        let accepts = format!("a number from {least} to {most}");
         return Err(Problem::parameter("value", &format!("is {value}"), accepts));
     }
     change(&selected, write_op(kind, Address::Known(address), None, value as u32)).await

@@ -225,7 +225,8 @@ const NEAR: u32 = 4;
 const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
 impl FrameWait {
-    /// The picture of exactly the wanted frame. A later frame is a problem.
+    /// Waits for the picture of exactly the wanted frame. Returns a problem if this frame has passed, or does not come
+    /// in time.
     async fn picture(&self, served: &Served) -> Result<ScreenPicture> {
         let Some(pending) = served.emulator.picture_of(self.frame) else { return self.ask(served).await };
         let taken = timeout_at(self.deadline, pending.picture()).await;

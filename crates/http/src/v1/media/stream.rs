@@ -185,8 +185,11 @@ async fn send_sound(
             },
             sound = audio.next() => sound.ok_or(SocketEnd::NoEmulator)?,
         };
+        let pairs = sound.samples.len() / CHANNELS;
+        // The skipped frames had about as much sound as this one.
+        missed += audio.take_skipped() as usize * pairs;
         if !socket.is_open() {
-            missed += sound.samples.len() / CHANNELS;
+            missed += pairs;
             continue;
         }
         let mut messages = Vec::new();

@@ -175,7 +175,7 @@ impl Open {
             let idle = searches.idle().as_secs() / 60;
             Problem::not_found(format!(
                 "there is no search {id}; begin a new one with POST /v1/search (a search ends {idle} minutes after its \
-                 last request, or when {SEARCHES} newer ones take its place)"
+                 last request; and if {SEARCHES} searches are open, a new one replaces the least recently used)"
             ))
         };
         let number = id.parse().map_err(|_| missing())?;
@@ -249,11 +249,11 @@ async fn console(selected: &SelectedEmulator) -> Result<Console> {
 /// The areas in the request, or the default areas if the request has none.
 async fn areas(selected: &SelectedEmulator, console: Console, wanted: Vec<SearchArea>) -> Result<Vec<Area>> {
     let domain = |name: &str| SearchArea { domain: Some(name.to_owned()), address: None, length: None };
-    let wanted = match console {
-        _ if !wanted.is_empty() => wanted,
-        Console::Gba => vec![domain("wram"), domain("iwram")],
-        Console::Gb => vec![domain("wram"), domain("hram")],
+    let usual = match console {
+        Console::Gba => [domain("wram"), domain("iwram")],
+        Console::Gb => [domain("wram"), domain("hram")],
     };
+    let wanted = if wanted.is_empty() { Vec::from(usual) } else { wanted };
     let mut areas = Vec::new();
     for (number, wanted) in wanted.into_iter().enumerate() {
         areas.push(area(selected, wanted, &format!("areas[{number}]")).await?);

@@ -169,8 +169,8 @@ impl MemoryPlace {
         places: impl Iterator<Item = (Option<&'a str>, u32, Option<OnBus>)> + Clone,
         symbols: &Symbols,
     ) -> Vec<MemoryPlace> {
-        // Symbols have no banks, so in banked memory there are none, except in the first two banks, which programs that
-        // do not switch banks use.
+        // Symbols have no banks. So in banked memory, only places in the first two banks get a symbol: programs that do
+        // not switch banks use these two.
         let unbanked = |place: &OnBus| place.bank.is_none_or(|bank| bank < 2);
         let named = |on_bus: Option<OnBus>| on_bus.filter(unbanked).map(|place| place.address);
         let addresses: Vec<u32> = places.clone().filter_map(|(_, _, on_bus)| named(on_bus)).collect();

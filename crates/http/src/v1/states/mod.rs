@@ -34,7 +34,7 @@ struct SaveQuery {
 }
 
 fn everything() -> u8 {
-    31
+    MOST
 }
 
 /// Returns the state of the machine, in the format of mGBA's own files.
@@ -53,7 +53,7 @@ async fn save(selected: SelectedEmulator, Query(SaveQuery { flags }): Query<Save
 
 /// Loads a state.
 ///
-/// The body is a state from GET /v1/state, or one of mGBA's own state files, with or without a PNG.
+/// The body is a state from GET /v1/state, or one of mGBA's own state files, with or without a picture.
 #[utoipa::path(put, path = "/v1/state", operation_id = "loadState", tag = "states", params(EmulatorParam, LoadOptions),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, description = "The state was loaded.", body = AtFrame)))]

@@ -40,8 +40,8 @@ async fn battery_save(selected: SelectedEmulator) -> Result<Response> {
 
 /// Replaces the battery save of the game, and resets the console.
 ///
-/// The body is a `.sav` file of at most 128 KiB, and at most 64 more bytes for a clock. It also replaces the game's
-/// save file.
+/// The body is a `.sav` file of at most 128 KiB, and at most 64 more bytes for a clock. The game's save file is
+/// replaced too.
 #[utoipa::path(put, path = "/v1/save", operation_id = "loadBatterySave", tag = "states", params(EmulatorParam),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, description = "The battery save was replaced.", body = AtFrame)))]

@@ -73,8 +73,8 @@ fn listed_operations(server: &Server) -> BTreeSet<String> {
     rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Runs commands in a shell. Returns the last line that the last command printed. The other commands must not get
-/// errors, which contain `about:blank`.
+/// Runs commands in a shell. Returns the last line that the last command printed. No other command may get an error. An
+/// error contains `about:blank`.
 fn run(commands: &str, server: &Server) -> String {
     let commands = commands.replace("127.0.0.1:5000", &server.address.to_string());
     let last = commands.rfind("\ncurl ").map_or(0, |at| at + 1);

@@ -37,8 +37,9 @@ fn bytes_are_written_and_read_in_each_format() {
     assert_eq!(ok(&server.get(&format!("{path}?length=4&encoding=hex")))["data"], "01020300");
     put(r#"{"data": "0a0B", "encoding": "hex"}"#);
     assert_eq!(ok(&server.get(&format!("{path}?length=3")))["data"], "CgsD");
-    let raw = "content-type: application/octet-stream\r\n";
-    ok(&server.request_with("PUT", path, raw, &[9, 8]));
+    for kind in ["Application/Octet-Stream; charset=binary", "application/octet-stream"] {
+        ok(&server.request_with("PUT", path, &format!("content-type: {kind}\r\n"), &[9, 8]));
+    }
     let reply = server.get(&format!("{path}?length=3&format=raw"));
     assert_eq!(
         (reply.header("content-type"), reply.header("framewire-frame")),

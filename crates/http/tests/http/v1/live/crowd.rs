@@ -60,16 +60,16 @@ fn chosen_duration() -> Option<Duration> {
 
 fn crowd(server: &Server, core: &dyn Emulator) {
     let (mut lazy_events, mut lazy_rpc) = stop_reading(server);
-    let latest = || {
-        let late = measure(server, core, chosen_duration().unwrap_or(Duration::from_secs(2)));
-        eprintln!("latest change, in frames: {late}");
-        late
+    let largest_delay = || {
+        let delay = measure(server, core, chosen_duration().unwrap_or(Duration::from_secs(2)));
+        eprintln!("largest delay of a change, in frames: {delay}");
+        delay
     };
     if chosen_duration().is_some() {
-        assert!(latest() <= LATE);
+        assert!(largest_delay() <= LATE);
     } else {
-        // Only a late change is measured again. A missed change is a failure at once.
-        measure_alone(latest, |late| *late <= LATE);
+        // If only a change is late, the measurement is repeated. A missed change is a failure at once.
+        measure_alone(largest_delay, |delay| *delay <= LATE);
     }
     for missed in [lazy_events.wait_for("missed"), lazy_rpc.wait_for("missed")] {
         assert!(missed.data["missed"].as_u64().unwrap() > 0);
@@ -167,7 +167,7 @@ fn listen(
     listening.fetch_add(1, Relaxed);
     wait_for("all clients", || listening.load(Relaxed) == CLIENTS);
     let (begun, end) = (core.state().frame, Instant::now() + time);
-    let (mut received, mut latest) = (Received::new(), 0);
+    let (mut received, mut largest_delay) = (Received::new(), 0);
     loop {
         let event = next();
         let now = core.state().frame;
@@ -176,10 +176,10 @@ fn listen(
         received.insert(frame, event.data["changes"].clone());
         // Earlier events do not count. They were read late, after all clients were connected.
         if frame > begun.into() {
-            latest = latest.max(now.saturating_sub(frame as u32));
+            largest_delay = largest_delay.max(now.saturating_sub(frame as u32));
         }
         if frame >= u64::from(begun + FRAMES) && Instant::now() >= end {
-            return (received, latest);
+            return (received, largest_delay);
         }
     }
 }

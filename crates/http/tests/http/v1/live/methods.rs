@@ -135,7 +135,7 @@ fn recordings_input_and_watches_work_as_methods() {
     assert_eq!(rpc.result("uploadRecording", json!({"name": "s", "body": file["data"]}))["frames"], frames);
     assert_eq!(rpc.result("replayRecording", json!({"name": "s"}))["equal"], true);
     let watch = rpc.result("createWatch", json!({"watch": ["score"]}))["id"].clone();
-    assert_eq!(rpc.result("showWatch", json!({"id": watch}))["definition"], Value::Null);
+    assert_eq!(rpc.result("showWatch", json!({"id": watch}))["id"], watch);
     assert_eq!(rpc.result("deleteWatch", json!({"id": watch})), Value::Null);
 }
 

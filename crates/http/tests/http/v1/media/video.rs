@@ -51,7 +51,7 @@ fn every_frame_is_sent_and_each_delta_is_based_on_the_picture_before_it() {
     measure_alone(pictures_and_frames, |(pictures, frames)| pictures * 10 >= frames * 7);
 }
 
-/// How many pictures three viewers get, and how many frames run meanwhile.
+/// How many pictures three viewers get in all, and how many frames run meanwhile, added up for the three viewers.
 fn pictures_and_frames() -> (u32, u32) {
     let server = Server::start();
     let mut viewers: Vec<Viewer> = (0..3).map(|_| Viewer::new(&server, "/v1/video")).collect();
