@@ -98,7 +98,7 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     for Requested { name, source } in requested {
         let demo = source == Source::Demo;
         let chosen = match source {
-            Source::Attach(address) => attach(address, settings.history())?,
+            Source::Attach(address) => attach(address, settings.history()),
             Source::Rom(_) | Source::Demo => {
                 let rom = if let Source::Rom(path) = source { Some(path) } else { None };
                 let settings = Settings { channel: channel.take(), ..settings.clone() };
@@ -187,9 +187,9 @@ pub fn with_port(address: &str) -> anyhow::Result<String> {
     }
 }
 
-fn attach(address: String, history: usize) -> anyhow::Result<Chosen> {
+fn attach(address: String, history: usize) -> Chosen {
     let config = framewire_link::Config { address, ..Default::default() };
-    Ok(Chosen::Attached(Arc::new(Attached::start(config, &Handle::current(), history))))
+    Chosen::Attached(Arc::new(Attached::start(config, &Handle::current(), history)))
 }
 
 #[cfg(feature = "embedded")]
@@ -207,10 +207,9 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
     let history = settings.history();
     let config = Config { rom, speed, paused, clock, scripts, history, mods, console: console::new };
     let embedded = match &settings.channel {
-        None => Embedded::start(config).map_err(anyhow::Error::from),
-        Some(name) => on_channel(config, name),
+        None => Embedded::start(config)?,
+        Some(name) => on_channel(config, name)?,
     };
-    let embedded = embedded?;
     let state = embedded.state();
     info!(
         "running {} in an embedded core (libmgba {}){}",

@@ -27,7 +27,7 @@ pub trait Probe: Send + 'static {
 /// How fast the counter rose, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// Over the whole run.
+    /// From the start of the window, which is the measured part of the run, to the end of the run.
     pub mean: f64,
     /// In the slowest period of about one second.
     pub min: f64,
@@ -106,7 +106,7 @@ impl Sampler {
         Sampler { stop, thread }
     }
 
-    /// Ends the sampling. Returns the probe, which can be used again, and the pace.
+    /// Ends the sampling. Returns the probe, which can be used again, and the pace; `None` if the probe panicked.
     pub(crate) fn stop(self) -> Option<(Box<dyn Probe>, Option<Pace>)> {
         let _ = self.stop.send(());
         self.thread.join().ok()

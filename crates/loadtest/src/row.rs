@@ -80,8 +80,8 @@ pub struct Row {
     pub bytes: Option<Bytes>,
     /// How late the tester itself began requests for which a connection was free.
     pub late: Summary,
-    /// The share of the available processor time that the tester's busiest thread used for work. Processor time that it
-    /// spent on waiting does not count as used.
+    /// The share (0 to 1) of the available processor time that the tester's busiest thread used for work. Processor
+    /// time that it spent on waiting does not count as used. `None` if the system does not report processor times.
     pub tester_busy: Option<f64>,
     /// Requests for which no connection was free when they were due.
     pub waited: u64,
@@ -93,7 +93,7 @@ pub struct Row {
     /// The largest number of requests in flight at a time; with several workers, the sum of their largest numbers.
     pub most_in_flight: usize,
     /// How fast the sampled counter rose during the run. The counter can be the emulator's frame counter, for example.
-    /// `None` if no counter was sampled. See [`crate::probe`].
+    /// `None` if no counter was sampled, or if there are too few samples. See [`crate::probe`].
     pub pace: Option<Pace>,
     /// The figures of each interval of the run.
     pub series: Vec<Point>,

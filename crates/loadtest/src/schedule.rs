@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::plan::{Arrivals, Load};
 
 /// The times at which one worker's requests are due, counted from the start of the run. With [`Load::Open`], they do
-/// not end.
+/// not end; with [`Load::Closed`], there are none.
 #[derive(Debug)]
 pub struct Schedule {
     arrivals: Arrivals,

@@ -57,7 +57,8 @@ pub struct Trace {
     pub sent: Option<Instant>,
     /// When the first byte of the reply to the last attempt arrived, if one did.
     pub first_byte: Option<Instant>,
-    /// How long connecting took, if a connection was opened for the request and the time is known.
+    /// How long it took to open all connections for the request together; `None` if none was opened, or if the time is
+    /// not known.
     pub connecting: Option<Duration>,
     /// The number of connections that were opened for the request.
     pub connected: u32,

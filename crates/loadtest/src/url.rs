@@ -84,11 +84,14 @@ impl Url {
         }
     }
 
-    /// Looks up the host's name.
-    pub fn resolve(&self) -> Result<SocketAddr, UrlError> {
+    /// Looks up the host's name. Returns all of its addresses, at least one.
+    pub fn resolve(&self) -> Result<Vec<SocketAddr>, UrlError> {
         let unknown = |source| UrlError::Unknown { host: self.host.clone(), source };
-        let mut found = (self.host.as_str(), self.port).to_socket_addrs().map_err(unknown)?;
-        found.next().ok_or_else(|| unknown(std::io::ErrorKind::NotFound.into()))
+        let found: Vec<_> = (self.host.as_str(), self.port).to_socket_addrs().map_err(unknown)?.collect();
+        if found.is_empty() {
+            return Err(unknown(std::io::ErrorKind::NotFound.into()));
+        }
+        Ok(found)
     }
 }
 

@@ -263,10 +263,10 @@ impl Folder {
         }
     }
 
-    /// Fails if another file already has the name `to`. Does not fail if the two names differ only in letter case.
+    /// Fails if another file already has the name `to`. `from` has the spelling of the existing file.
     fn check_other(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         match self.find(to)? {
-            Some(name) if from != to => Err(FolderError::Taken { kind: self.kind, name }),
+            Some(name) if name.as_str() != from.as_str() => Err(FolderError::Taken { kind: self.kind, name }),
             _ => Ok(()),
         }
     }
@@ -428,6 +428,23 @@ mod tests {
         assert_eq!(folder.read(&name("c")).unwrap(), b"three");
         assert_eq!(folder.read(&name("b")).unwrap(), b"four");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_new_spelling_does_not_replace_another_file() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(home.path().to_owned(), "thing", "bin", 3, 9);
+        for spelling in ["a", "A"] {
+            fs::write(home.path().join(spelling).with_extension("bin"), spelling).unwrap();
+        }
+        // On a file system that ignores letter case, both are the same file.
+        if names(&folder).len() < 2 {
+            return;
+        }
+        assert!(matches!(folder.rename(&name("a"), &name("A")), Err(FolderError::Taken { .. })));
+        let rewritten = folder.rewrite(&name("a"), &name("A"), Ok);
+        assert!(matches!(rewritten, Err(FolderError::Taken { .. })));
+        assert_eq!(folder.read(&name("A")).unwrap(), b"A");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct NameError(pub String, pub &'static str);
 
 const LONGEST: usize = 64;
 const ACCEPTED: &str =
-    "1 to 64 letters, digits, '-', '_' and '.' are accepted, a letter or digit first and no '.' last";
+    "use 1 to 64 letters, digits, '-', '_' and '.'; begin with a letter or digit, and do not end with '.'";
 
 /// Names that would conflict with a path of the server, such as `/v1/snapshots/diff`.
 const ROUTES: [&str; 1] = ["diff"];

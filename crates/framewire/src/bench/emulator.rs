@@ -2,7 +2,7 @@
 //! speed.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -114,7 +114,8 @@ impl ScriptProbe {
 }
 
 fn connect(address: &str) -> Option<(TcpStream, Decoder)> {
-    let mut stream = TcpStream::connect(address).ok()?;
+    let mut addresses = address.to_socket_addrs().ok()?;
+    let mut stream = addresses.find_map(|address| TcpStream::connect_timeout(&address, TIMEOUT).ok())?;
     stream.set_nodelay(true).ok()?;
     stream.set_read_timeout(Some(TIMEOUT)).ok()?;
     stream.set_write_timeout(Some(TIMEOUT)).ok()?;

@@ -81,9 +81,14 @@ impl Output {
 
 /// Checks that a file can be written later, without changing it now, and returns its real path.
 fn check(path: &Path) -> io::Result<PathBuf> {
-    if path.exists() {
+    if path.is_file() || path.is_dir() {
         OpenOptions::new().append(true).open(path)?;
         return path.canonicalize();
+    }
+    if path.exists() {
+        // A device or a pipe. Opening a pipe would wait for its reader, and closing it would end the reader. A pipe such
+        // as /dev/stdout has no real path.
+        return Ok(path.to_owned());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     framewire_files::check_writable(folder)?;

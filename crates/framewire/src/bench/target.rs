@@ -163,8 +163,15 @@ impl BenchTarget {
             #[cfg(feature = "embedded")]
             BenchTarget::Embedded(_) => return Ok(()),
         };
-        let connected = TcpStream::connect_timeout(&url.resolve()?, TIMEOUT);
-        connected.map(drop).with_context(|| unreachable(url, advice))
+        // `ScriptTarget` also tries all addresses of the host.
+        let mut connected = Ok(());
+        for address in url.resolve()? {
+            connected = TcpStream::connect_timeout(&address, TIMEOUT).map(drop);
+            if connected.is_ok() {
+                break;
+            }
+        }
+        connected.with_context(|| unreachable(url, advice))
     }
 
     /// Performs one run.

@@ -42,7 +42,7 @@ pub struct Address {
     pub emulator: Option<String>,
     /// The secret that the server requires.
     pub token: Option<String>,
-    /// A file with the certificate to trust.
+    /// A PEM file with the certificates to trust; `None` means those that this machine trusts.
     pub certificate: Option<PathBuf>,
 }
 

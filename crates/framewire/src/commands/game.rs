@@ -10,6 +10,7 @@ use framewire_emulator::Embedded;
 use framewire_emulator::embedded::{Config, Patching, Rom, Speed};
 use framewire_http::{Access, App, Emulators, Served, Token, Tokens};
 use framewire_libmgba::Core;
+use framewire_protocol::sequence;
 use framewire_symbols::SymbolFiles;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -223,8 +224,8 @@ pub fn play(client: &Client, sequence: &str) -> Result<Value, Failure> {
 
 /// The number of frames of a sequence that the server has accepted.
 fn frames(sequence: &str) -> u64 {
-    let frames = |press: &str| press.split_once(':').map_or(Some(1), |(_, frames)| frames.parse().ok());
-    sequence.split_whitespace().filter_map(frames).sum()
+    let presses = sequence::parse(sequence).unwrap_or_default();
+    presses.iter().map(|(_, frames)| u64::from(*frames)).sum()
 }
 
 #[cfg(test)]
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn frames_of_a_sequence_include_a_pause_at_its_end() {
-        for (sequence, expected) in [("A", 1), ("A:2 .:10", 12), (" Up+B:30  . ", 31)] {
+        for (sequence, expected) in [("A", 1), ("A:2 .:10", 12), (" Up+B:30  . ", 31), ("A:2,B:3", 5)] {
             assert_eq!(frames(sequence), expected, "{sequence}");
         }
     }

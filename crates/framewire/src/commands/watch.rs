@@ -23,7 +23,8 @@ pub struct Args {
     /// What to watch
     #[arg(value_name = "EXPRESSION", required = true, add = complete::expressions())]
     expressions: Vec<String>,
-    /// Stop after this number of changes
+    /// Stop after this number of changes; with --json, after this number of events, each of which can have several
+    /// changes
     #[arg(long, value_name = "N", value_parser = super::whole(1, u32::MAX))]
     count: Option<u32>,
     #[command(flatten)]

@@ -69,7 +69,7 @@ async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
         findings.extend(emulators(&requested).await);
     }
     findings.extend(symbols(settings, &requested));
-    findings.extend(data(settings));
+    findings.push(data(settings));
     findings.extend(access(settings, address));
     match served {
         Some(served) => findings.extend(served),
@@ -142,20 +142,21 @@ fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     settings.symbols.iter().map(read).collect()
 }
 
-/// Checks that files can be created in the folder of snapshots and recordings. Leaves no file there.
-fn data(settings: &Settings) -> Option<Finding> {
+/// Checks that files can be created in the folder of snapshots and recordings or, if it does not exist yet, in the
+/// nearest folder above it. Leaves no file there.
+fn data(settings: &Settings) -> Finding {
     let Some(folder) = settings.data() else {
         let advice = "choose a folder with --data; without one, snapshots and recordings are refused";
-        return Some(wrong("there is no folder for snapshots and recordings", advice));
+        return wrong("there is no folder for snapshots and recordings", advice);
     };
-    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(&folder);
-    Some(match tempfile::tempfile_in(there) {
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    match tempfile::tempfile_in(there) {
         Ok(_) => ok(format!("snapshots and recordings are kept in {}", folder.display())),
         Err(error) => wrong(
             format!("snapshots and recordings cannot be kept in {}: {error}", folder.display()),
             "choose a writable folder with --data",
         ),
-    })
+    }
 }
 
 /// Checks tokens, TLS and the other access settings.

@@ -53,9 +53,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "url")]
     cacert: Option<PathBuf>,
     /// Read names of addresses from this .sym, .map, .toml or .tbl file; can be repeated
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
     symbols: Vec<PathBuf>,
-    /// Keep snapshots, recordings and notes in this folder [default: the user's data folder]
+    /// Keep snapshots, recordings and notes in this folder; with --url, only notes [default: the user's data folder]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
     data: Option<PathBuf>,
     /// Offer only these groups of tools, with commas between them [default: play,debug,files]

@@ -104,10 +104,15 @@ pub fn run<T: Target>(
     let mut threads = Vec::new();
     for index in 0..plan.workers {
         let task = worker::Task { index, start, interval: length, plan: plan.clone(), stop: stop.clone() };
-        let (target, sender) = (Arc::clone(target), sender.clone());
-        let spawned = thread::Builder::new()
-            .name(format!("load-{index}"))
-            .spawn(move || worker::run(&*target, task, &sender));
+        let (target, sender, all) = (Arc::clone(target), sender.clone(), stop.clone());
+        let spawned = thread::Builder::new().name(format!("load-{index}")).spawn(move || {
+            let result = worker::run(&*target, task, &sender);
+            if result.is_err() {
+                // Without this worker, the run has no result.
+                all.stop();
+            }
+            result
+        });
         match spawned {
             Ok(thread) => threads.push(thread),
             Err(error) => {

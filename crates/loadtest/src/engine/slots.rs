@@ -52,8 +52,8 @@ impl Slots {
         self.closed_until.set(Some(end));
     }
 
-    /// Gives a job to an idle client, to a new client, or to the queue. Returns the number of the new client, which the
-    /// caller must start with the job.
+    /// Gives a job to an idle client, to a new client, or to the queue. For a new client, returns its number; the
+    /// caller must start this client with the job.
     pub(super) fn give(&self, intended: Instant) -> Option<usize> {
         let mut inner = self.inner.borrow_mut();
         let mut new = None;

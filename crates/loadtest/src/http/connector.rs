@@ -70,7 +70,8 @@ pub enum ConnectorError {
 /// The address of a server.
 #[derive(Debug, Clone)]
 enum Place {
-    Tcp(SocketAddr),
+    /// The addresses of its host. The first one that accepts the connection is used.
+    Tcp(Vec<SocketAddr>),
     #[cfg(unix)]
     Unix(PathBuf),
 }
@@ -114,8 +115,8 @@ impl Connector {
 
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.place {
-            Place::Tcp(address) => {
-                let stream = TcpStream::connect(address).await?;
+            Place::Tcp(addresses) => {
+                let stream = TcpStream::connect(&addresses[..]).await?;
                 stream.set_nodelay(!self.nagle)?;
                 self.secure(stream).await
             }

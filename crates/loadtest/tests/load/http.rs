@@ -260,7 +260,7 @@ fn a_probe_does_not_wait_for_the_connection_to_close() {
         let start = std::time::Instant::now();
         let values = [probe.read(), probe.read()];
         let time = start.elapsed();
-        // A read fails only at its time limit, which is longer.
+        // A read fails only at its time limit, which is longer than a second.
         assert!(values == [Some(42.0); 2] || time > SECOND, "{values:?} after {time:?}");
         (values, time)
     };

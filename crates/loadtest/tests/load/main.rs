@@ -43,7 +43,7 @@ pub fn run_until(port: u16, reuse: Reuse, plan: &Plan, stop: &Stop) -> Row {
     run_checked(port, reuse, plan, stop, Check::Echo)
 }
 
-/// A target that echoes messages.
+/// A target for a server that echoes messages.
 pub fn target(port: u16, reuse: Reuse, check: Check) -> HttpTarget {
     let url = format!("http://127.0.0.1:{port}/").parse().unwrap();
     let request = Request { check, ..Request::get("/echo?message={}") };

@@ -56,7 +56,7 @@ pub struct Candidate<'a> {
     pub on_bus: Option<OnBus>,
     /// The value when memory was last read.
     pub value: i64,
-    /// The value when memory was read before that.
+    /// The value when memory was read before that; `None` if there is no earlier step, or it is no longer stored.
     pub previous: Option<i64>,
 }
 

@@ -78,8 +78,8 @@ impl Connection {
 
     /// Calls `connect` a second time, to fetch the result of the first call. This socket does not block, so Linux has
     /// not returned that result yet, even though the connection is established. Without this call, the `connect` in
-    /// [`exchange_again`](Self::exchange_again) would fetch it and succeed. With a blocking socket, it would fail. On
-    /// other systems, a second `connect` always fails, so this does nothing.
+    /// [`exchange_again`](Self::exchange_again) would fetch that result and succeed; on a blocking socket, that
+    /// `connect` fails. On other systems, a second `connect` always fails, so this does nothing.
     pub(super) fn settle(&self) -> io::Result<()> {
         if cfg!(target_os = "linux") {
             SockRef::from(&self.stream).connect(&self.peer.into())

@@ -90,5 +90,5 @@ fn refused(error: impl std::fmt::Display) -> Failure {
 
 /// The failure if the script's answer is neither a valid reply nor an error.
 fn malformed(answer: impl std::fmt::Display) -> Failure {
-    Failure::Other(format!("the script answered with something else: {answer}"))
+    Failure::Other(format!("the script's answer is neither a reply nor an error: {answer}"))
 }
