@@ -1,9 +1,10 @@
-//! Joins the modules of the page into two scripts, and its styles into one sheet.
+//! Joins the modules of the page into two scripts, and its styles into one sheet. Also joins a module and its imports
+//! into a library for another page.
 //!
 //! The first script contains the module that starts the page, and the modules that it imports. The second script
-//! contains the modules that are loaded with `import()` when they are first needed. Each module becomes a function
-//! that returns the module's exports. Its imports become constants, and its calls of `import()` become calls of a
-//! function that loads the second script. Comments that begin a line, empty lines and indentation are removed.
+//! contains the modules that are loaded with `import()` when they are first needed. Each module becomes the call of a
+//! function that returns the module's exports. Its imports become constants, and its calls of `import()` become calls
+//! of a function that loads the second script. Comments that begin a line, empty lines and indentation are removed.
 //! Otherwise, the code does not change.
 //!
 //! Only the forms of `import` and `export` that the page uses are supported; any other form fails the build.

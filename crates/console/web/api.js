@@ -55,9 +55,9 @@ export class Copied extends Error {}
 const LOG_LENGTH = 100;
 
 /**
- * How long a request may wait for its answer. The server's own deadline is far shorter. Two kinds of requests have no
- * limit here, because the server limits how long they take: those with `wait=true`, which wait until the game has run
- * enough frames, and uploads.
+ * How long a request may wait for its answer. The server's own deadline is far shorter. Some requests have no limit here,
+ * because the server limits how long they take: those with `wait=true` and those that advance, which wait until the game
+ * has run enough frames, and uploads.
  */
 const TIMEOUT_MS = 20_000;
 
@@ -68,7 +68,7 @@ export class Api {
   copying = new Store(false);
   /** @readonly The last actions, newest first. */
   log = new Store(/** @type {readonly LogEntry[]} */ ([]));
-  /** @readonly Whether the server requires a token that this browser has not sent. */
+  /** @readonly Whether the server has just answered 401: it requires a token, and this browser sent no valid one. */
   locked = new Store(false);
   /** @readonly Whether the token of this browser allows only reading. */
   viewOnly = new Store(false);
@@ -202,7 +202,8 @@ export class Api {
   async #fetch(action) {
     /** @type {RequestInit} */
     const init = { method: action.method };
-    if (action.query?.wait !== true && !action.file) init.signal = AbortSignal.timeout(TIMEOUT_MS);
+    const isLong = action.query?.wait === true || action.path === "/v1/advance" || action.file !== undefined;
+    if (!isLong) init.signal = AbortSignal.timeout(TIMEOUT_MS);
     if (action.json !== undefined) {
       init.body = JSON.stringify(action.json);
       init.headers = { "Content-Type": "application/json" };

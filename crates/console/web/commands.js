@@ -85,7 +85,7 @@ function mayTake(event) {
 /** @type {(app: App) => Command[]} */
 function emulation(app) {
   const { status } = app;
-  /** @type {number | "unlimited" | undefined} */
+  /** The speed before fast forward; `undefined` if fast forward is off. @type {number | "unlimited" | undefined} */
   let before;
   /** Resolves when the last request for a speed has ended. @type {Promise<unknown> | undefined} */
   let sent;

@@ -10,7 +10,7 @@ export const RATE = 59.7275;
 const MOST_COLOURS = 255;
 /** The number of codes: a code has at most 12 bits. */
 const CODES = 4096;
-/** How long the last picture is shown, in hundredths of a second. */
+/** The shortest time for which the last picture is shown, in hundredths of a second. */
 const LAST = 50;
 
 /**
@@ -39,24 +39,25 @@ export function gif(frames, scale) {
   const { width, height } = before;
   /** @type {BlobPart[]} */
   const parts = [header(width * scale, height * scale)];
+  const end = before.tick;
   pictures.forEach((bytes, index) => {
-    parts.push(control(delay(ticks, index)), bytes);
+    parts.push(control(delay(ticks, index, end)), bytes);
   });
   parts.push(Uint8Array.of(0x3b));
   return new Blob(parts, { type: "image/gif" });
 }
 
 /**
- * How long a picture is shown, in hundredths of a second. Rounding errors do not add up.
- * @type {(ticks: readonly number[], index: number) => number}
+ * How long a picture is shown, in hundredths of a second. Rounding errors do not add up. `end` is the tick of the last frame.
+ * @type {(ticks: readonly number[], index: number, end: number) => number}
  */
-function delay(ticks, index) {
+function delay(ticks, index, end) {
   const first = ticks[0] ?? 0;
   const next = ticks[index + 1];
-  if (next === undefined) return LAST;
   /** @param {number} tick */
   const at = (tick) => Math.round(((tick - first) / RATE) * 100);
-  return at(next) - at(ticks[index] ?? 0);
+  const shown = at(next ?? end) - at(ticks[index] ?? 0);
+  return next === undefined ? Math.max(LAST, shown) : shown;
 }
 
 /**

@@ -85,7 +85,7 @@ export class GraphicsPanel {
       // These graphics belong to the emulator that was selected before.
       this.#graphics = undefined;
       for (const { element } of this.#views) element.hidden = true;
-      this.#detail.show(undefined);
+      this.#detail.clear();
       setText(this.#note, "");
     });
   }
@@ -171,6 +171,13 @@ class DetailBox {
     this.#app = app;
     this.#reveal = reveal;
     this.element.append(this.#canvas, el("div", {}, this.#title, this.#facts, this.#places));
+  }
+
+  /** Hides the box, and marks its bytes no longer. */
+  clear() {
+    this.show(undefined);
+    this.#shown = "";
+    this.#app.marks.place.set(undefined);
   }
 
   /** @param {Detail | undefined} detail */

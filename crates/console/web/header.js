@@ -219,7 +219,8 @@ function curlButton(app) {
   copying.follow(show);
   language.follow(show);
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") copying.set(false);
+    // In a dialog, Escape closes the dialog.
+    if (event.key === "Escape" && !document.querySelector("dialog[open]")) copying.set(false);
   });
   return control;
 }

@@ -9,8 +9,8 @@ import { setting } from "./settings.js";
  */
 
 /**
- * Maps keys of the keyboard to keys of the console. The keyboard's keys have the names of `KeyboardEvent.code`, which
- * depend on the positions of the keys.
+ * Maps keys of the keyboard, or parts of a gamepad (see gamepad.js), to keys of the console. The keyboard's keys have the
+ * names of `KeyboardEvent.code`, which depend on the positions of the keys.
  * @typedef {Readonly<Record<string, Key>>} Mapping
  */
 

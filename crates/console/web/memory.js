@@ -190,6 +190,10 @@ export class MemoryPanel {
     const { domain, address, length } = this.#wanted;
     if (domain !== "" && this.#domains.length === 0) return;
     this.#wanted = undefined;
+    if (domain !== "" && !this.#domains.some(({ id }) => id === domain)) {
+      toast(`This game has no memory domain ${domain}.`, "bad");
+      return;
+    }
     this.#setDomain(domain);
     this.goTo(address);
     this.#grid.point(address, length);

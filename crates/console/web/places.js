@@ -10,10 +10,10 @@ import { icon } from "./icons.js";
 /**
  * A place in memory from a reply of the server.
  * @typedef {object} FoundPlace
- * @property {string | null} domain
- * @property {number | null} offset
- * @property {number | null} bank
- * @property {number | null} address The address on the bus; null if the place is not on the bus.
+ * @property {string | null} domain The memory domain; null for the bus.
+ * @property {number | null} offset The offset in the domain; null for the bus.
+ * @property {number | null} bank The bank, if only one bank of this memory is on the bus at a time; otherwise null.
+ * @property {number | null} address The bus address while its bank is mapped; null if it is never on the bus.
  * @property {string | null} symbol
  * @property {string} watch The expression for the value at this place.
  * @property {number} [length] In bytes.

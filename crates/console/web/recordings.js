@@ -88,7 +88,7 @@ export class RecordingsPanel {
       {},
       form,
       about(
-        "A recording holds every key press with its frame, from all clients, and checksums to verify a replay.",
+        "A recording holds every key press with its frame, from all clients, and hashes to verify a replay.",
       ),
       this.#activeLine,
       this.#replay.element,

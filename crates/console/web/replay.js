@@ -1,9 +1,11 @@
 /** Runs a replay: starts it, shows its progress, and cancels it. */
 
 import * as actions from "./actions.js";
+import { isRejection } from "./api.js";
 import { attempt } from "./app.js";
 import { button } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
+import { toast } from "./toast.js";
 
 /** @import { App } from "./app.js" */
 
@@ -78,7 +80,14 @@ export class ReplayProgress {
     const emulator = this.#emulator;
     this.#timer = setTimeout(async () => {
       /** @type {Replay | undefined} */
-      const next = await attempt(() => this.#app.api.read(actions.REPLAY, { emulator }));
+      let next;
+      try {
+        next = await this.#app.api.read(actions.REPLAY, { emulator });
+      } catch (error) {
+        // After any other error, the replay may still run. The header shows the problem.
+        if (isRejection(error)) toast(error.message, "bad");
+        else next = replay;
+      }
       // Meanwhile, a replay on another emulator may have begun.
       if (emulator !== this.#emulator) return;
       if (next) await this.#follow(next);

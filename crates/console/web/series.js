@@ -29,7 +29,7 @@ export class Series {
   }
 
   /**
-   * The smallest and largest value.
+   * The smallest and the largest value; `undefined` if there are no points.
    * @returns {{ least: number; most: number } | undefined}
    */
   range() {

@@ -69,14 +69,16 @@ export class Symbols {
   }
 
   /**
-   * Parses an address: `0x…`, bare hex or a symbol, each with an optional `+offset`. The offset is hexadecimal too.
+   * Parses an address: `0x…`, bare hex or a symbol, each with an optional `+offset`. After a symbol, an offset of digits is
+   * decimal, as in expressions. All other offsets are hexadecimal.
    * @type {(text: string) => { address: number, symbol: SymbolInfo | undefined } | undefined}
    */
   resolve(text) {
-    const [, name = "", offset] = /^\s*([^+]*?)\s*(?:\+\s*(\w+)\s*)?$/.exec(text) ?? [];
+    const [, name = "", offset = "0"] = /^\s*([^+]*?)\s*(?:\+\s*(\w+)\s*)?$/.exec(text) ?? [];
     const symbol = this.all.value.find((known) => known.name === name);
     const base = symbol?.address ?? parseNumber(name);
-    const extra = offset === undefined ? 0 : parseNumber(offset);
+    const isDecimal = symbol !== undefined && /^\d*$/.test(offset);
+    const extra = isDecimal ? Number(offset) : parseNumber(offset);
     if (base === undefined || extra === undefined || base + extra > 0xffff_ffff) return undefined;
     return { address: base + extra, symbol };
   }

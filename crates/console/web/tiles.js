@@ -13,7 +13,7 @@ export const TILE = 8;
  * @typedef {object} Place
  * @property {string} domain The memory domain; empty for the bus.
  * @property {number} address The bus address, or the offset in the domain.
- * @property {number} length
+ * @property {number} length In bytes.
  * @property {string} text The address in its usual notation.
  */
 

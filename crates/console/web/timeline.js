@@ -262,9 +262,7 @@ export class Timeline {
   #showMarks(parts, place, first) {
     /** @type {(kind: string, line: Line, mark: Mark) => HTMLElement} */
     const flag = (kind, line, { name, frame }) => {
-      const element = button({ label: `${kind} ${name}`, hint: `${kind} ${name}`, compact: true }, () =>
-        this.#jump(frame, line.line),
-      );
+      const element = button({ label: `${kind} ${name}`, compact: true }, () => this.#jump(frame, line.line));
       element.className = `mark ${kind.toLowerCase()}`;
       element.style.left = place(frame);
       return element;

@@ -50,7 +50,7 @@ export class WatchSubscription {
         return { watch: good.includes("frame") ? good : [...good, "frame"] };
       },
       received: (notice) => {
-        // It ends when another game is loaded.
+        // The subscription ends when another game is loaded.
         if (notice.event === "end") void this.#subscription.renew();
         else this.#receive(notice);
       },

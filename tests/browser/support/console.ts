@@ -52,7 +52,7 @@ export class Console {
     await answered;
   }
 
-  /** Opens one of the tabs. */
+  /** Opens one of the tabs, and returns its panel. */
   async tab(name: string): Promise<Locator> {
     await this.page.getByRole("tab", { name }).click();
     return this.page.getByRole("tabpanel", { name });

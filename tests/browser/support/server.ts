@@ -138,7 +138,10 @@ export async function foreignSite(): Promise<{ site: NetServer; port: number }> 
   return { site, port: await listen(site) };
 }
 
-/** Waits for a match in the output of a program. Fails if the program ends or the time runs out. */
+/**
+ * Waits for a line of a program's output that matches, and returns the first group of the match. Fails if the program
+ * ends or the time runs out.
+ */
 async function firstMatch(child: ChildProcess, pattern: RegExp): Promise<string> {
   return new Promise((found, refuse) => {
     const timer = setTimeout(() => refuse(new Error(`${PROGRAM} was not ready`)), START_MS);

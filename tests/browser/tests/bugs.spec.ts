@@ -271,6 +271,28 @@ test("copy mode moves nothing, and shows only the last message", async ({ consol
   await expect(page.page.locator(".toast.copied")).toHaveCount(1);
 });
 
+test("Escape in a dialog does not end copy mode", async ({ console: page }) => {
+  await page.button("curl").click();
+  await page.page.keyboard.press("Control+k");
+  await expect(page.page.locator("dialog[open]")).toBeVisible();
+  await page.page.keyboard.press("Escape");
+  await expect(page.page.locator("dialog[open]")).toHaveCount(0);
+  await expect(page.page.locator(".banner")).toBeVisible();
+  await page.page.keyboard.press("Escape");
+  await expect(page.page.locator(".banner")).toBeHidden();
+});
+
+test("the memory panel goes to an offset in the form in which it shows it", async ({ console: page }) => {
+  const panel = await page.tab("Memory");
+  const title = panel.locator(".inspector h2");
+  await goTo(panel, "0200001a");
+  await expect(title).toHaveText(/0200001a\s*presses\+10/i);
+  await goTo(panel, "presses");
+  await expect(title).toContainText("02000010");
+  await goTo(panel, "presses+10");
+  await expect(title).toHaveText(/0200001a\s*presses\+10/i);
+});
+
 test("a key that is held in copy mode is not sent when the connection is back", async ({ page, server }) => {
   let close = async (): Promise<void> => {};
   let sent: string[] = [];

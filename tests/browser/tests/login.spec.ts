@@ -9,7 +9,7 @@ import { expect, test } from "../support/test.ts";
 const FULL = "f".repeat(64);
 const READ = "1".repeat(64);
 
-/** The settings for a server with a full and a read-only token. */
+/** Writes a full token and a read-only token to files, and returns the arguments for a server with these tokens. */
 function tokens(): string[] {
   const file = (name: string, token: string): string => {
     const path = test.info().outputPath(name);

@@ -95,6 +95,11 @@ test("a link opens the same tool and address", async ({ page, server, console: o
   await page.goto(`${server.url}/#tool=memory&domain=iwram&address=0100`);
   await expect(page.getByLabel("Memory domain")).toHaveValue("iwram");
   await expect(page.locator(".inspector h2")).toContainText("00000100");
+  // A link to memory that this game does not have shows nothing else instead.
+  await page.goto("about:blank");
+  await page.goto(`${server.url}/#tool=memory&domain=hram&address=0010`);
+  await expect(page.locator(".toast.bad")).toContainText("no memory domain hram");
+  await expect(page.locator(".inspector h2")).not.toContainText("00000010");
 });
 
 test("the log is saved as a program that repeats all actions", async ({ page, server, console: opened }) => {
