@@ -14,6 +14,9 @@ from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError
 
 T = TypeVar("T")
 
+# How many seconds `close` waits for the server.
+_CLOSE_SECONDS = 1.0
+
 
 class _Waiting(Pending):
     __slots__ = ("future",)
@@ -46,6 +49,7 @@ class _Stream(asyncio.Protocol):
         self._owner = owner
         self._opened = opened
         self.transport: asyncio.Transport | None = None
+        self.closed = opened.get_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -66,6 +70,8 @@ class _Stream(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(exc or EOFError("the connection ended without a reason"))
+        if not self.closed.done():
+            self.closed.set_result(None)
 
     def _end(self, error: Exception) -> None:
         if not self._opened.done():
@@ -165,10 +171,14 @@ class AsyncTransport:
             self._connecting.cancel()
         if self._timer is not None:
             self._timer.cancel()
-        if self._stream is not None and self._stream.transport is not None:
-            self._stream.transport.close()
-            # Let the event loop close the socket.
-            await asyncio.sleep(0)
+        stream = self._stream
+        if stream is not None and stream.transport is not None:
+            stream.transport.close()
+            # The event loop closes the socket, with TLS only after the server has answered.
+            try:
+                await asyncio.wait([stream.closed], timeout=_CLOSE_SECONDS)
+            finally:
+                stream.transport.abort()
 
     def _check_open(self) -> None:
         if self._closed:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from framewire import _native
 from framewire.errors import FramewireError, NotFound
-from framewire.model import RecordingInfo, SnapshotInfo
+from framewire.model import RecordingInfo, SnapshotInfo, file_bytes
 from framewire.screen import Screen
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class CoreSnapshots:
         return SnapshotInfo(*row)
 
     def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a snapshot and returns the frame counter."""
+        """Loads a snapshot and returns the frame counter. `flags` and `force` are as in `Core.load_state`."""
         return self._core.load_state(self.file(name), flags, force=force)
 
     def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
@@ -134,4 +134,4 @@ class CoreRecordings:
 
     def add(self, name: str, data: bytes, *, replace: bool = False) -> None:
         """Adds a recording from its file."""
-        self._core._store().add_recording(name, data, replace)
+        self._core._store().add_recording(name, file_bytes(data, "data"), replace)

@@ -108,7 +108,10 @@ class CoreWatch(Iterator[Change]):
 
 
 class CoreEvents(Iterator[Event]):
-    """Events of the emulator, such as a reset. `for event in events` runs frames until the next event."""
+    """Events of the emulator, such as a reset. `for event in events` runs frames until the next event.
+
+    Up to 65,536 events are kept until they are read. After that, the oldest are lost.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core

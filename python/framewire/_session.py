@@ -64,7 +64,8 @@ def socket_url(url: str, path: str, emulator: str | None) -> str:
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port
-    except (TypeError, ValueError):  # not a text, a wrong port, or a bracket of IPv6 that is not closed
+        (parts.hostname or "").encode("idna")
+    except (TypeError, ValueError):  # not a text, a wrong port or host, or a bracket of IPv6 that is not closed
         raise wrong from None
     if parts.scheme not in schemes or not parts.hostname or parts.query or parts.username or port == 0:
         raise wrong

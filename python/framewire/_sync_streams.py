@@ -53,7 +53,8 @@ class Watch(Iterator[Change]):
         expressions: The watched expressions.
         values: The value of each expression after the last event that was read. One event can contain several changes, so
             `values` can be ahead of the change that `next` returned.
-        missed: How many events were lost because this program or the connection was too slow.
+        missed: How many events were lost, because this program was too slow or a connection broke. Events are not counted
+            if the server does not know how many were lost.
     """
 
     def __init__(self, transport: SyncTransport, expressions: Sequence[str]) -> None:
@@ -101,15 +102,17 @@ class Watch(Iterator[Change]):
         # This client drops events that are not read in time. A `missed` event contains the number of events that the
         # server dropped.
         lost = self._subscription.dropped - self._dropped
-        if lost or name == "missed":
+        if lost or name == "missed" or data.get("gap"):
             self._gap = True
             self._dropped += lost
             self.missed += lost + (data.get("missed") or 0 if name == "missed" else 0)
         if name == "change":
             for expression, change in data["changes"].items():
                 old, new = (calls.value(expression, change[each]) for each in ("old", "new"))
-                self._change(expression, data["frame"], old, new, data["tick"], bool(data.get("gap")))
-            self._gap = False
+                self._change(expression, data["frame"], old, new, data["tick"], False)
+            # An event can report only a gap. The next change then reports it.
+            if data["changes"]:
+                self._gap = False
         elif name in ("values", "missed"):
             for expression, encoded in data["values"].items():
                 new = calls.value(expression, encoded)
@@ -137,7 +140,10 @@ class Watch(Iterator[Change]):
 
 
 class Events(Iterator[Event]):
-    """Events of the emulator, such as a reset. `for event in events` waits for each event."""
+    """Events of the emulator, such as a reset. `for event in events` waits for each event.
+
+    Up to 16,384 events are kept until they are read. After that, the oldest are lost.
+    """
 
     def __init__(self, transport: SyncTransport) -> None:
         self._transport = transport
@@ -156,11 +162,14 @@ class Events(Iterator[Event]):
         Raises:
             FramewireError: The events were closed.
             WaitTimeout: Nothing happened in this time.
+            WatchEnded: The previous event was `end`.
         """
         event = self._transport.event(self._subscription, timeout)
         if event is None:
             raise WaitTimeout(f"no event in {timeout} s")
         name, data = event
+        if name == "end":
+            self._subscription.fail(WatchEnded(f"the events are over: {data.get('detail')}; call events() again"))
         return Event(name, data.get("frame"), data)
 
     def close(self) -> None:

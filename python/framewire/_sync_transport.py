@@ -136,7 +136,7 @@ class SyncTransport:
         if self._closed:
             raise ConnectionLost("the client is closed; call framewire.connect() again")
 
-    # All methods below are called with the lock held. They release it while they wait.
+    # All methods below are called with the lock held. They release it while they wait, except for the end of a handshake.
 
     def _read_until(self, ready: Callable[[], bool], deadline: float | None) -> None:
         while not ready():

@@ -73,6 +73,7 @@ def connect(
 
     Raises:
         ConnectionFailed: There is no server at this address.
+        InvalidRequest: The URL is not valid.
         NotAllowed: The server needs another token.
         NotFound: There is no such emulator.
     """
@@ -393,7 +394,10 @@ class Client:
         return self._transport.perform(calls.save_state(flags))
 
     def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a state and returns the frame counter. `force` also accepts a state of another game."""
+        """Loads a state and returns the frame counter. `force` also accepts a state of another game.
+
+        `flags` chooses what is loaded: docs/states.md. By default, the battery save does not change.
+        """
         return self._transport.perform(calls.load_state(state, flags, force))
 
     # Expressions.
@@ -475,7 +479,7 @@ class Client:
         """Records every input with its frame until `stop`, or until the end of `with client.record():`.
 
         Args:
-            name: The name of the recording.
+            name: The name of the recording. None means the present time.
             start: `state`, the current state, or `power-on`, which resets the console.
             every: Frames from one hash of the picture to the next; 60 by default.
             note: Text to store in the recording.

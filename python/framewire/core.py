@@ -39,6 +39,7 @@ from framewire.model import (
     Timeline,
     Value,
     Waited,
+    file_bytes,
     key_names,
     sequence_text,
 )
@@ -298,13 +299,15 @@ class Core(CoreMemory):
     def hold(self, keys: Keys) -> Held:
         """Holds keys until `release`, or until the end of `with core.hold(keys):`."""
         mask = _mask(key_names(keys))
-        self._core.set_keys(mask, 0)
-        self._report()
-        return Held(lambda: self._core.set_keys(0, mask))
+        self._set_keys(mask, 0)
+        return Held(lambda: self._set_keys(0, mask))
 
     def release(self, keys: Keys | None = None) -> None:
         """Releases these keys, or all held keys."""
-        self._core.set_keys(0, _ALL_KEYS if keys is None else _mask(key_names(keys)))
+        self._set_keys(0, _ALL_KEYS if keys is None else _mask(key_names(keys)))
+
+    def _set_keys(self, add: int, clear: int) -> None:
+        self._core.set_keys(add, clear)
         self._report()
 
     # Frames.
@@ -428,8 +431,13 @@ class Core(CoreMemory):
         return self._core.save_state(_SAVED if flags is None else u32(flags, "flags", 0))
 
     def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a state and returns the frame counter. `force` also accepts a state of another game."""
-        self._core.load_state(state, _SAVED if flags is None else u32(flags, "flags", 0), force)
+        """Loads a state and returns the frame counter. `force` also accepts a state of another game.
+
+        `flags` chooses what is loaded: docs/states.md. By default, the battery save and the cartridge's clock are loaded,
+        too, if the state includes them.
+        """
+        parts = _SAVED if flags is None else u32(flags, "flags", 0)
+        self._core.load_state(file_bytes(state, "state"), parts, force)
         self._emit("state", {})
         return self._core.frame()
 
@@ -501,7 +509,7 @@ class Core(CoreMemory):
         """Records every input with its frame until `stop`, or until the end of `with core.record():`.
 
         Args:
-            name: The name of the recording.
+            name: The name of the recording. None means the present time.
             start: `state`, the current state, or `power-on`, which resets the console.
             every: Frames from one hash of the picture to the next; 60 by default.
             note: Text to store in the recording.

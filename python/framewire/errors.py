@@ -23,7 +23,7 @@ class WaitTimeout(FramewireError, TimeoutError):
 
 
 class WatchEnded(FramewireError):
-    """The watch has ended, for example because another game was loaded; the message says why."""
+    """The watch or the events have ended, for example because another game was loaded; the message says why."""
 
 
 class StatesLost(FramewireError):

@@ -372,7 +372,9 @@ def sequence_text(presses: Presses) -> str:
 
 
 def file_bytes(data: object, name: str) -> bytes:
-    """The bytes of a file that is sent to a server. `name` is the argument."""
+    """The bytes of a file, such as a state. `name` is the argument."""
+    if isinstance(data, bytes):
+        return data
     try:
         return memoryview(data).tobytes()  # type: ignore[arg-type]
     except (TypeError, ValueError):

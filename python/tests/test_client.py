@@ -31,6 +31,17 @@ def test_watches_and_events_that_were_closed_do_not_wait(emulator: Client) -> No
                 stream.next(10)
 
 
+def test_nobody_waits_for_events_that_the_server_has_ended(emulator: Client) -> None:
+    with emulator.events() as events:
+        for watch in emulator.call("watches", changes=False)["watches"]:
+            if not watch["watch"]:
+                emulator.call("deleteWatch", changes=True, id=watch["id"])
+        while events.next(10).name != "end":
+            pass
+        with pytest.raises(framewire.WatchEnded, match="the events are over: it was deleted; call events"):
+            events.next(10)
+
+
 def test_reads_and_writes_bytes_and_arrays(emulator: Client) -> None:
     emulator.write_bytes("scratch", b"\x01\x02\x03\x04")
     assert emulator.read_bytes("scratch", 4) == b"\x01\x02\x03\x04"
@@ -162,6 +173,16 @@ def test_watch_reports_each_change(emulator: Client) -> None:
             changes.next(timeout=0.05)
     with pytest.raises(InvalidRequest, match="needs an expression"):
         emulator.watch()
+
+
+def test_a_gap_without_a_change_is_reported_by_the_next_change(emulator: Client) -> None:
+    with emulator.pause(), emulator.watch("lives") as changes:
+        # The server sends the first event after its connection to mGBA was broken.
+        changes._take("change", {"frame": 5, "tick": 1, "changes": {}, "gap": True})
+        for frame, old in ((6, 3), (7, 2)):
+            change = {"lives": {"old": old, "new": old - 1}}
+            changes._take("change", {"frame": frame, "tick": frame, "changes": change})
+        assert [changes.next(5).gap for _ in range(2)] == [True, False]
 
 
 def test_a_watch_reports_bytes(emulator: Client) -> None:
@@ -379,6 +400,7 @@ def test_bad_input_is_explained(
         ("http://127.0.0.1:abc", InvalidRequest, "use one such as"),
         ("http://127.0.0.1:99999", InvalidRequest, "use one such as"),
         ("http://[::1", InvalidRequest, "use one such as"),
+        ("http://a..b", InvalidRequest, "use one such as"),
         ("http://127.0.0.1:5000/?emulator=a", InvalidRequest, "arguments `emulator` and `token`"),
     ],
 )
@@ -441,6 +463,12 @@ async def test_servers_have_tls(folder: Path, certificate: tuple[Path, Path]) ->
                 client.write_bytes("scratch", bytes(200_000))
                 async with await aio.connect(server.url, ssl=trusted) as other:
                     assert await asyncio.gather(*(other.read("lives") for _ in range(200))) == [3] * 200
+                    stream = other._transport._stream
+                    assert stream is not None
+                    assert stream.transport is not None
+                    connection = stream.transport.get_extra_info("socket")
+                # The socket is closed when `close` returns, so that the event loop can end.
+                assert connection.fileno() == -1
 
 
 def test_one_client_serves_many_threads(server: Server, emulator: Client) -> None:
@@ -477,7 +505,7 @@ def test_structures_of_big_endian_numbers_keep_their_byte_order(emulator: Client
 
 
 @pytest.mark.parametrize("type", ["u1,(", {"names": ["a"]}, ("u1", -1), None])
-def test_what_is_not_a_type_is_refused(emulator: Client, type: Any) -> None:
+def test_wrong_types_of_arrays_are_refused(emulator: Client, type: Any) -> None:
     with pytest.raises(framewire.InvalidRequest, match="or a NumPy type"):
         emulator.memory.array("scratch", type, 1)
 

@@ -50,6 +50,16 @@ def test_keys_are_held_in_exactly_their_frames(game: Core) -> None:
     assert held == [1, 1, 0, 0, 0, 0x42, 0x20, 0x20, 0x10, 0]
 
 
+def test_the_end_of_held_keys_reports_the_presses_that_it_ends(game: Core) -> None:
+    with game.events() as events:
+        with game.hold("B"):
+            timeline = game.press("B", frames=100)
+        frame = game.frame()
+        event = events.next()
+    assert (event.name, event.data["id"], event.data["cancelled"]) == ("input", timeline.id, True)
+    assert game.frame() == frame
+
+
 def test_frames_that_are_not_drawn_have_no_picture_and_the_same_state(game: Core) -> None:
     start = game.save_state()
     game.advance(30)

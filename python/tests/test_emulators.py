@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -320,6 +321,9 @@ def test_a_loaded_state_restores_memory_and_frame(paused: Emulator) -> None:
     for damaged in (b"nothing", whole[: len(whole) // 2]):
         with pytest.raises(framewire.InvalidData):
             paused.load_state(damaged)
+    with pytest.raises(framewire.InvalidRequest, match="use the bytes of the file"):
+        paused.load_state("a.ss1")  # type: ignore[arg-type]
+    assert paused.load_state(bytearray(state)) == frame  # type: ignore[arg-type]
     with pytest.raises(framewire.InvalidRequest):
         paused.save_state(32)
     assert paused.read("scratch") == 1
@@ -461,6 +465,13 @@ def test_a_replay_equals_its_recording(paused: Emulator) -> None:
         paused.record("run")
     with pytest.raises(framewire.NotFound):
         paused.replay("nothing")
+
+
+def test_a_recording_without_a_name_is_named_by_its_time(paused: Emulator) -> None:
+    with paused.record() as recording:
+        paused.advance(2)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d-\d{6}", recording.name)
+    assert recording.stop().frames == 2
 
 
 def test_a_reset_ends_a_recording(paused: Emulator) -> None:

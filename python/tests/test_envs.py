@@ -212,6 +212,19 @@ def test_a_window_shows_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     pygame.display.quit.assert_called_once()
 
 
+def test_the_shared_window_stays_open_until_the_last_environment_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pygame = mock.MagicMock()
+    monkeypatch.setitem(sys.modules, "pygame", pygame)
+    one, other = (framewire.envs.make(scenario="memory", render_mode="human") for _ in range(2))
+    one.reset(seed=1)
+    other.reset(seed=1)
+    one.close()
+    pygame.display.quit.assert_not_called()
+    other.step(1)
+    other.close()
+    pygame.display.quit.assert_called_once()
+
+
 def test_the_emulator_of_an_environment_is_its_own_core() -> None:
     env = framewire.envs.make(scenario="pixels", render_mode="rgb_array")
     env.reset(seed=1)

@@ -316,6 +316,23 @@ def test_a_worker_accepts_its_program_if_the_secret_comes_in_parts() -> None:
             rest.join()
 
 
+def test_a_stranger_that_sends_nothing_does_not_delay_a_worker() -> None:
+    secret = b"s" * _connection.SECRET_BYTES
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        listener.settimeout(30)
+        with socket.create_connection(address, 30) as stranger:
+            owner = _connection.connect(address, secret, 30)
+            begin = time.monotonic()
+            _connection.accept(listener, secret).close()
+            assert time.monotonic() - begin < 15
+            owner.close()
+            assert stranger.recv(1) == b"", "the worker must end the other connection"
+        listener.settimeout(0.2)
+        with socket.create_connection(address, 30), pytest.raises(TimeoutError):
+            _connection.accept(listener, secret)
+
+
 def test_a_worker_accepts_only_its_program() -> None:
     secret = b"s" * _connection.SECRET_BYTES
     with socket.create_server(("127.0.0.1", 0)) as listener:

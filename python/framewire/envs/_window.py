@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import weakref
 from typing import Any
 
 from framewire.envs._spaces import Array
@@ -10,9 +11,12 @@ from framewire.envs._spaces import Array
 SCALE = 3
 """The width and height of each picture pixel, in pixels of the window."""
 
+# pygame has only one window, so all environments of a process draw into it. These have done so, and are not closed.
+_open: weakref.WeakSet[Window] = weakref.WeakSet()
+
 
 class Window:
-    """Shows pictures at the speed of the console."""
+    """Shows pictures at the speed of the console. All objects of this class share one window."""
 
     def __init__(self, title: str) -> None:
         try:
@@ -35,6 +39,7 @@ class Window:
             pygame.display.init()
             self._surface = pygame.display.set_mode((width * SCALE, height * SCALE))
             pygame.display.set_caption(self._title)
+            _open.add(self)
         # The first dimension of pygame's arrays is the column.
         image = pygame.surfarray.make_surface(picture.transpose(1, 0, 2))
         pygame.transform.scale(image, self._surface.get_size(), self._surface)
@@ -43,7 +48,9 @@ class Window:
         self._clock.tick(fps)
 
     def close(self) -> None:
-        """Closes the window."""
+        """Closes the window, unless another environment still uses it."""
         if self._surface is not None:
             self._surface = None
-            self._pygame.display.quit()
+            _open.discard(self)
+            if not _open:
+                self._pygame.display.quit()

@@ -144,7 +144,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 actions = self._actions(actions, self.num_envs)
             self._native.step(actions, arrays.batch)
         except TypeError:
-            # The native part only accepts an array of 64-bit numbers. Convert other actions and try again.
+            # The native part only accepts a contiguous array of 64-bit numbers. Convert other actions and try again.
             self._native.step(self._actions(actions, self.num_envs), arrays.batch)
         self._is_second = not self._is_second
         if self._needs_more:

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import hmac
 import pickle
+import selectors
 import socket
 import struct
+import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,16 +127,48 @@ def connect(address: tuple[str, int], secret: bytes, timeout: float) -> Connecti
 
 
 def accept(listener: socket.socket, secret: bytes) -> Connection:
-    """Waits until the program connects. Closes connections that do not send the secret."""
-    while True:
-        connected, _ = listener.accept()
+    """Waits until the program connects and sends the secret. Closes all other connections.
+
+    Raises:
+        TimeoutError: The program has not done this within the timeout of the listener.
+    """
+    timeout = listener.gettimeout()
+    end = None if timeout is None else time.monotonic() + timeout
+    listener.setblocking(False)
+    given: dict[socket.socket, bytes] = {}
+    # Reads all connections at the same time, so that one that sends nothing does not delay the program.
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
         try:
-            given = bytes(Connection(connected, listener.gettimeout())._bytes(SECRET_BYTES))
-        except (ConnectionLostError, OSError):  # also if the other side has already ended the connection
-            given = b""
-        if hmac.compare_digest(given, secret):
-            return Connection(connected, None)
-        connected.close()
+            while True:
+                left = None if end is None else end - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError("the program did not connect in time")
+                for key, _ in selector.select(left):
+                    connected = key.data
+                    if connected is None:
+                        with suppress(OSError):  # the other side may already have ended the connection
+                            connected = listener.accept()[0]
+                            connected.setblocking(False)
+                            given[connected] = b""
+                            selector.register(connected, selectors.EVENT_READ, connected)
+                        continue
+                    try:
+                        data = connected.recv(SECRET_BYTES - len(given[connected]))
+                    except BlockingIOError:
+                        continue
+                    except OSError:
+                        data = b""
+                    given[connected] += data
+                    if data and len(given[connected]) < SECRET_BYTES:
+                        continue
+                    selector.unregister(connected)
+                    if hmac.compare_digest(given.pop(connected), secret):
+                        return Connection(connected, None)
+                    connected.close()
+        finally:
+            for each in given:
+                each.close()
 
 
 def serve(connection: Connection, perform: Callable[[str, tuple[Any, ...]], Any]) -> None:

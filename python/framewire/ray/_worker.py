@@ -127,8 +127,8 @@ class Worker:
         """Starts the environments of the fleet that `rows` selects, and listens for the program.
 
         Raises:
-            FleetError: If this node has another version of Framewire.
-            FramewireError: If the ROM is missing, or is not the expected one.
+            FleetError: If this node has another version of Framewire, or starts episodes in another state.
+            FramewireError: If the ROM is missing, or is not the one of the game file.
         """
         host = check_node(setup)
         with named_node(host), files.unpacked() as (game, rom):
