@@ -37,15 +37,16 @@ class Wine:
         self.folder = folder
         self.environment = {**os.environ, "WINEPREFIX": str(ROOT / "target/wine"), "WINEDEBUG": "-all"}
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, errors: int | None = None) -> subprocess.Popen[str]:
+        """Starts the program. Its errors are shown, unless `errors` says where else they go, as in `subprocess.Popen`."""
         command = ["wine", str(self.program), *words]
-        pipe = subprocess.PIPE
+        null, pipe = subprocess.DEVNULL, subprocess.PIPE
         return subprocess.Popen(
-            command, env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
+            command, env=self.environment, cwd=self.folder, stdin=null, stdout=pipe, stderr=errors, text=True
         )
 
     def run(self, *words: str) -> tuple[int, str]:
-        process = self.start(*words)
+        process = self.start(*words, errors=subprocess.PIPE)
         try:
             output, errors = process.communicate(timeout=LONG)
         except subprocess.TimeoutExpired:
@@ -112,15 +113,8 @@ def requests(http: Http, folder: Path) -> None:
     check("POST /v1/snapshots, a file on Windows", any(folder.rglob("*here*")), snapshot)
 
 
-def main() -> int:
-    if len(sys.argv) != 3:
-        print(__doc__, file=sys.stderr)
-        return 2
-    for program, package in (("wine", "wine wine64"), ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32")):
-        if not shutil.which(program):
-            sys.exit(f"windows-check: {program} is missing; install it (Debian: apt install {package})")
-    archive, window = map(Path, sys.argv[1:])
-    work = Path(tempfile.mkdtemp(prefix="framewire-windows-"))
+def test(archive: Path, window: Path, work: Path) -> None:
+    """Unpacks the archive in the empty folder `work`, and tests its program."""
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(work)
     folder = next(work.iterdir())
@@ -137,10 +131,12 @@ def main() -> int:
     mgba = subprocess.Popen([str(window)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     server = None
     try:
-        address = mgba.stdout.readline().split()[1]
+        line = mgba.stdout.readline()
+        check("the mGBA window", line.startswith("attach "), line)
+        address = line.split()[1]
         code, text = wine.run("doctor", "--attach", address)
         check("doctor finds the script", f"answers at {address}" in text, text)
-        server = wine.start("serve", "--listen", "127.0.0.1:0", "--attach", address, "--data", "data")
+        server = wine.start("serve", "--quiet", "--listen", "127.0.0.1:0", "--attach", address, "--data", "data")
         line = server.stdout.readline()
         found = re.search(r"listening on (http://[\d.:]+)", line)
         check("serve --attach", found, line)
@@ -156,14 +152,28 @@ def main() -> int:
         code, text = wine.run("bench", f"{http.url}/mgbaendpoint", "--rates", "50", "--duration", "3s", "--quiet")
         check("framewire bench", code == 0, text)
         server.send_signal(signal.SIGINT)
-        output, errors = server.communicate(timeout=30)
-        check("Ctrl+C ends the server", server.returncode in (0, 130), (server.returncode, output, errors))
+        output, _ = server.communicate(timeout=30)
+        check("Ctrl+C ends the server", server.returncode in (0, 130), (server.returncode, output))
     finally:
         if server and server.poll() is None:
             server.kill()
         mgba.stdin.close()
         mgba.wait(30)
-        shutil.rmtree(work, ignore_errors=True)
+
+
+def main() -> int:
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    for program, package in (("wine", "wine wine64"), ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32")):
+        if not shutil.which(program):
+            sys.exit(f"windows-check: {program} is missing; install it (Debian: apt install {package})")
+    archive, window = map(Path, sys.argv[1:])
+    for file, command in ((archive, "make dist-windows"), (window, "cargo build -p framewire-lab --example window")):
+        if not file.is_file():
+            sys.exit(f"windows-check: there is no file {file}; build it with `{command}`")
+    with tempfile.TemporaryDirectory(prefix="framewire-windows-", ignore_cleanup_errors=True) as work:
+        test(archive, window, Path(work))
     return 0
 
 

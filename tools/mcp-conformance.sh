@@ -41,6 +41,7 @@ check() {
     until address=$(sed -n 's/^listening on //p' "$folder/address") && [ -n "$address" ]; do
         tries=$((tries + 1))
         if [ "$tries" -gt 200 ] || ! kill -0 "$server"; then
+            cat "$folder/errors" >&2
             echo "the server did not start: $*" >&2
             exit 1
         fi

@@ -11,7 +11,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 work=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill "$server"; rm -rf "$work"' EXIT
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
 python3 -m venv "$work/audit"
 "$work/audit/bin/python" -m pip --quiet --disable-pip-version-check install 'auditwheel>=6.4,<7'
 "$work/audit/bin/auditwheel" show "$wheel" | tee "$work/audited"
@@ -35,7 +35,8 @@ print("observation", env.reset(seed=1)[0].shape)'
     venv/bin/framewire serve --rom "$top/rom/framewire-demo.gba" --symbols "$top/rom/memory-map.toml" --listen 127.0.0.1:0 \
         --data "$work/data" >"$work/url" 2>"$work/log" &
     server=$!
-    read -r line <"$work/url"
+    # Without a line, the server did not start. `read` then fails, and the check below shows why.
+    read -r line <"$work/url" || true
     FRAMEWIRE_URL=$(echo "$line" | sed -n 's/.*listening on \([^ ]*\).*/\1/p')
     export FRAMEWIRE_URL
     [ -n "$FRAMEWIRE_URL" ] || { cat "$work/log" >&2; exit 1; }
