@@ -31,7 +31,7 @@ start:
     strlo r3, [r1], #4
     blo 2b
 
-    ldr r1, =0x03007FFC         @ here the BIOS looks for the handler's address
+    ldr r1, =0x03007FFC         @ where the BIOS finds the handler's address
     ldr r0, =interrupt
     str r0, [r1]
     ldr r0, =main

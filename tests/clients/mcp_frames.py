@@ -25,6 +25,8 @@ CUTS = 4
 KEYS = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
 # The demo game's frame counter, the address of its log of the keys in each frame, and how many frames the log has.
 COUNTER, LOG, LOGGED = "u32[0x02000008]", 0x02001000, 2048
+# How many frames of the log one call reads. With the frame counter, the call then has 200 values.
+PART = 199
 REVISION = "2025-11-25"
 
 
@@ -61,12 +63,12 @@ async def check_log(client, before, after, expected, about):
     assert after - before == len(expected), (about, before, after, len(expected))
     places = [LOG + 2 * ((before + 1 + index) % LOGGED) for index in range(len(expected))]
     reads = [f"u16[{place}]" for place in places]
-    for first in range(0, len(reads), 199):
-        part = reads[first : first + 199]
+    for first in range(0, len(reads), PART):
+        part = reads[first : first + PART]
         seen = (await call(client, "observe", values=[COUNTER, *part]))["values"]
         if seen[COUNTER] - before >= LOGGED:
             return False
-        assert [seen[read] for read in part] == expected[first : first + 199], about
+        assert [seen[read] for read in part] == expected[first : first + PART], about
     return True
 
 

@@ -2,8 +2,8 @@
 
     mcp_use.py URL PROGRAM ROOT    ROOT is the checkout
 
-There are three servers: the one at URL, PROGRAM over stdio with a game of its own, and PROGRAM over stdio with the
-server at URL. Each is tested with the revisions 2025-11-25 ("legacy" in the SDK) and 2026-07-28 of the protocol.
+There are three servers: the one at URL, PROGRAM over stdio with a game of its own, and PROGRAM over stdio as a client of
+the server at URL. Each is tested with the revisions 2025-11-25 ("legacy" in the SDK) and 2026-07-28 of the protocol.
 """
 
 import asyncio
@@ -202,7 +202,7 @@ async def check_most_listeners():
 
 
 async def check_resume(mode):
-    """A session is killed in the middle of a call. The next session continues with the information from `resume`."""
+    """The server is killed in the middle of a call. The next one continues with the information from `resume`."""
     # The server has a data folder of its own. A shell starts it, and writes its process id to a file.
     begin = ["-c", 'echo $$ >server.pid; exec "$@"', "sh", PROGRAM]
     args = [*begin, "mcp", ROM, "--symbols", SYMBOLS, "--data", f"killed-{mode}"]

@@ -1,4 +1,5 @@
-//! Ports that no other program gets. The tests of other crates include this file by its path.
+//! Ports that no other program gets. This file is not a module of this crate: the tests of other crates include it by
+//! its path.
 
 use std::net::SocketAddr;
 

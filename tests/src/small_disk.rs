@@ -25,7 +25,8 @@ impl SmallDisk {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] without `unshare`, [`Error::Io`] if it cannot be started.
+    /// [`Error::Missing`] without `unshare` or `setpriv`, [`Error::Io`] if they cannot be started, or
+    /// [`Error::Timeout`] if the disk is not mounted in time.
     pub fn new(kib: u32) -> Result<Option<SmallDisk>> {
         let place = TempDir::new().map_err(Error::io("make a folder"))?;
         let disk = place.path().join("disk");

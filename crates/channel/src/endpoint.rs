@@ -86,7 +86,8 @@ impl Endpoint {
         }
     }
 
-    /// Waits until another process has attached to a channel that this one created.
+    /// Waits until another process has attached to a channel that this one created. On the side that attached, this
+    /// returns at once.
     ///
     /// # Errors
     /// [`Error::Timeout`] and [`Error::Damaged`].

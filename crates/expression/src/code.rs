@@ -5,7 +5,7 @@ use crate::node::{Binary, Node, Source, Unary};
 use crate::parse::Parser;
 use crate::{Format, Names, Number, ParseError, Range, Type};
 
-/// The deepest nesting of operators and reads.
+/// The deepest nesting of operators and reads. The innermost operand counts as one level.
 const MAX_DEPTH: usize = 200;
 
 // The first byte of each part. For an operator, it is UNARY plus the operator's index in `Unary`, or BINARY plus its
@@ -29,7 +29,7 @@ pub enum CodeError {
     #[error("these bytes are not an expression")]
     Malformed,
     /// The expression is nested too deeply for the stack.
-    #[error("more than {MAX_DEPTH} operators are nested; use fewer, or group them with brackets")]
+    #[error("{MAX_DEPTH} or more operators are nested; use fewer, or group them with brackets")]
     TooDeep,
 }
 

@@ -179,7 +179,8 @@ pub fn lock_if_supported(_file: &File) -> Option<bool> {
     None
 }
 
-/// Checks that this process can create files in `folder`.
+/// Checks that this process can create files in `folder`. On systems other than Unix, it only checks that `folder`
+/// exists.
 ///
 /// # Errors
 /// If it cannot; the error is the reason.

@@ -116,7 +116,7 @@ impl Output {
     }
 }
 
-/// This process's command line. The program has its plain name, without a folder.
+/// This process's command line, with the program's name instead of its path.
 fn command_line() -> Vec<String> {
     std::iter::once("framewire-lab".to_owned()).chain(std::env::args().skip(1)).collect()
 }

@@ -192,7 +192,8 @@ fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     answer.recv().map_err(io::Error::other)?
 }
 
-/// The text of a file; `None` if it cannot be read. Programs write any bytes, so it replaces those that are not UTF-8.
+/// The text of a file; `None` if the file cannot be read. Bytes that are not UTF-8 become U+FFFD, because a program can
+/// write any bytes.
 pub(crate) fn text_of(path: &Path) -> Option<String> {
     fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -70,7 +70,7 @@ impl Proxy {
                 if accepting.closed.load(Ordering::Relaxed) {
                     return;
                 }
-                // Without a target the client's connection ends at once.
+                // If nothing listens at the target's address, the client's connection ends at once.
                 let _ = accepting.join(client, target);
             }
         });

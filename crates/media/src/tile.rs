@@ -2,7 +2,7 @@ use crate::image::Image;
 
 /// The side of a tile in pixels.
 pub(crate) const SIDE: usize = 8;
-/// The pixels of a tile.
+/// The number of pixels in a tile.
 pub(crate) const AREA: usize = SIDE * SIDE;
 /// The largest number of colours in a tile with its own list.
 pub(crate) const MAX_OWN: usize = 16;

@@ -81,8 +81,8 @@ impl Batch {
     }
 }
 
-/// Checks the arguments of operations as far as that is possible without an emulator: those of each operation, and the
-/// frames of all operations `advance` together. To be called before the first of them is performed.
+/// Checks each operation with [`Op::check`], and the frames of all operations `advance` together. Call this before the
+/// first operation is performed.
 ///
 /// # Errors
 /// The index of the first operation that is refused, and the reason.

@@ -14,7 +14,7 @@ pub enum Status {
     NoGame = 3,
     /// The emulator tried and failed.
     Failed = 4,
-    /// A queue is full; nothing was done, try again later.
+    /// A queue is full, or no more keys of batches can be remembered; nothing was done, try again later.
     Busy = 5,
     /// The request or its result is larger than the limits allow.
     TooLarge = 6,

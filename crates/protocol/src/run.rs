@@ -36,7 +36,7 @@ pub struct RunSteps {
 pub struct RunStep {
     /// The largest number of frames, 1 or more.
     pub frames: u32,
-    /// A timeline of the keys that it holds; empty if it holds no keys. All keys are released at its end.
+    /// A timeline of the keys that it holds; empty if it holds no keys. These keys are released at the end of the step.
     pub keys: Vec<KeyStep>,
     /// The step ends when any of these conditions holds.
     pub until: Vec<Condition>,

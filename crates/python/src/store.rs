@@ -68,7 +68,7 @@ impl Store {
         Ok(PyBytes::new(py, snapshot.file()))
     }
 
-    /// Changes the name or the note of a snapshot.
+    /// Changes the name of a snapshot, its note, or both. `None` keeps the old value.
     fn change_snapshot(
         &self,
         name: &str,

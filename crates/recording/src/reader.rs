@@ -123,8 +123,8 @@ impl Recording {
         }
     }
 
-    /// Writes the recording again with these hashes of pictures: one after every group of `every` frames. Leaves out
-    /// damaged parts.
+    /// Writes the recording again with these hashes of pictures: one after every group of `every` frames. `every` must
+    /// be at least 1. Leaves out damaged parts.
     ///
     /// # Errors
     /// Those of [`Writer`].

@@ -45,7 +45,8 @@ pub struct Job {
     pub plan: Plan,
     /// Whether to return the state at the end of the branch.
     pub keep: bool,
-    /// Whether to return states in new cells, and states that are better than the best known state of their cell.
+    /// Whether to return states in new cells, and states that are better than the best known state of their cell. Has
+    /// no effect if [`Goals::cell`] is empty.
     pub find: bool,
 }
 

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::memory::{Bytes, Memory};
 use crate::screen::{Layout, Pictures};
 
-/// The time at which a cartridge's clock starts in each episode: 2000-01-01 00:00 UTC. It is fixed, so episodes do not
-/// depend on the present time.
+/// The time of a cartridge's clock when the console is switched on: 2000-01-01 00:00 UTC. It is fixed, so episodes do
+/// not depend on the present time. If a scenario starts from a savestate that has a time, the clock gets that time.
 const CLOCK: Time = Time { unix_ms: 946_684_800_000, zone: Some(0) };
 
 /// The flags for saving and loading states: a state includes the battery save and the cartridge's clock.

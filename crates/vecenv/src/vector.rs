@@ -28,7 +28,7 @@ pub enum Autoreset {
 /// The options of a vector.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The number of environments, from 1 to 65,536.
+    /// The number of environments, from 1 to 65,536. The default is 0, which is not accepted.
     pub envs: usize,
     /// The number of threads that run the environments; 0 means one per processor.
     pub threads: usize,
@@ -47,6 +47,10 @@ pub(crate) fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Err
 }
 
 /// Environments of one task that run at the same time.
+///
+/// Before the results of all steps of [`send`](VectorEnv::send) have been taken, [`reset`](VectorEnv::reset),
+/// [`step`](VectorEnv::step), [`hashes`](VectorEnv::hashes), [`save`](VectorEnv::save) and
+/// [`restore`](VectorEnv::restore) return an error.
 pub struct VectorEnv {
     task: Arc<Task>,
     envs: Vec<Arc<Mutex<Environment>>>,
@@ -140,7 +144,8 @@ impl VectorEnv {
     ///
     /// # Errors
     /// If the lengths do not match the number of environments, there is no such action, or an episode has ended and
-    /// there is no automatic reset. In these cases, no environment has played a step.
+    /// there is no automatic reset. In these cases, no environment has played a step. Also if an environment cannot be
+    /// reset; then others may have played their steps.
     pub fn step(&mut self, actions: &[i64], batch: Batch<'_>) -> Result<(), Error> {
         self.fits("actions", actions.len())?;
         let keys = actions.iter().map(|action| self.task.keys(*action)).collect::<Result<Vec<u16>, _>>()?;
@@ -306,7 +311,7 @@ impl VectorEnv {
         })
     }
 
-    /// Runs `with` on the core of one environment.
+    /// Runs `with` on the core of one environment. If the environment is playing a step, waits for its end first.
     ///
     /// # Errors
     /// If there is no such environment.

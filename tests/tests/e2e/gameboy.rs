@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::served::{PATIENCE, Served, host};
 
-/// A ROM of 32 KiB that increments 0xC000 forever.
-fn game(folder: &TempDir) -> PathBuf {
+/// A ROM of 32 KiB that increments the byte at 0xC000 forever.
+pub fn game(folder: &TempDir) -> PathBuf {
     // ld hl, 0xC000; inc (hl); jr back to inc
     rom(folder, &[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD])
 }

@@ -1,6 +1,5 @@
 //! Every tap happens exactly once, even if the network on either side of the bridge fails or the bridge is killed.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -21,8 +20,7 @@ const TAPS: usize = 10_000;
 #[test]
 fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
     let folder = tempfile::tempdir().unwrap();
-    let rom = folder.path().join("demo.gba");
-    fs::copy(paths::rom(), &rom).unwrap();
+    let rom = demo_copy(&folder);
     let script_port = ports::free();
     let host =
         host(&folder, script_port, &paths::script(), &["--speed", "4", "--rom", rom.to_str().unwrap()]);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use framewire_e2e::{Framewire, demo, paths, until};
 use serde_json::{Value, json};
 
+use super::gameboy;
 use super::served::{PATIENCE, Served, bytes_of};
 
 /// The smallest number of recorded frames.
@@ -96,11 +97,8 @@ fn a_recording_of_an_embedded_core_is_replayed() {
 /// The recording contains the model of the console.
 #[test]
 fn a_recording_is_replayed_on_the_model_of_its_console() {
-    // A Game Boy game that only counts.
-    let mut rom = vec![0u8; 0x8000];
-    rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
-    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // logo
-    rom[0x150..0x156].copy_from_slice(&[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD]); // ld hl, 0xC000; inc (hl); jr back to inc
+    let folder = tempfile::tempdir().unwrap();
+    let rom = fs::read(gameboy::game(&folder)).unwrap();
     let served = Served::game_of(&rom, "game.gb", &["--gb-model", "sgb"]);
     assert_eq!(served.get("/v1/screen?format=rgb").body.len(), 256 * 224 * 3);
     let file = stepped(&served, "state");

@@ -29,14 +29,14 @@ impl Chain {
         let network = Proxy::start(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
         let bridge = Framewire::serve(&["--attach", &network.address().to_string()]).unwrap();
         let chain = Chain { bridge, network, host, _folder: folder };
-        until("the script answers", PATIENCE, || Ok(chain.frame() == 200)).unwrap();
+        until("the script answers", PATIENCE, || Ok(chain.status() == 200)).unwrap();
         let asked = chain.network.bytes().1;
         until("a heartbeat passes", PATIENCE, || Ok(chain.network.bytes().1 > asked)).unwrap();
         chain
     }
 
     /// The status of a request to the script.
-    fn frame(&self) -> u16 {
+    fn status(&self) -> u16 {
         self.bridge.http().get("/core/currentframe").unwrap().status
     }
 
@@ -52,11 +52,11 @@ impl Chain {
         })
         .unwrap();
         let noticed = begun.elapsed();
-        assert_eq!(self.frame(), 504);
+        assert_eq!(self.status(), 504);
 
         self.network.come_back();
         let begun = Instant::now();
-        until("the script answers again", PATIENCE, || Ok(self.frame() == 200)).unwrap();
+        until("the script answers again", PATIENCE, || Ok(self.status() == 200)).unwrap();
         let answered = begun.elapsed();
         assert!(self.network.connections() > made);
         (noticed, answered)
@@ -102,7 +102,7 @@ fn an_idle_connection_costs_little_and_answers_immediately() {
             assert!((9..200).contains(&each_second), "{each_second} bytes per second for the heartbeat");
         }
         let begun = Instant::now();
-        assert_eq!(chain.frame(), 200);
+        assert_eq!(chain.status(), 200);
         assert_eq!(chain.network.connections(), made, "it is the same connection");
         begun.elapsed()
     };

@@ -187,7 +187,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
     taps.check(first as u32, &unhex(&begun[0]), &unhex(&end[0]), &unhex(&end[1]));
 }
 
-/// Plays a timeline of this many frames, waits for its end and returns the reply. On a busy machine, frames may run
+/// Taps B for this many frames, waits for the end of the tap and returns the reply. On a busy machine, frames may run
 /// much more slowly than usual, so the time limit is longer than the default.
 fn tap_and_wait(http: &Http, frames: u32, key: Option<&str>) -> Json {
     let body = json!({ "keys": ["B"], "frames": frames }).to_string();
@@ -216,10 +216,7 @@ fn waiting_for_a_tap_right_after_a_reset_lasts_until_the_tap_ends_in_a_window() 
     let served = Served::stock();
     // The game runs for so long that its frame number before the reset is higher than that of the timeline's last
     // frame.
-    until("two seconds of the game", PATIENCE, || {
-        Ok(served.http.get("/core/currentframe")?.text().trim_matches('"').parse().unwrap_or(0) > 120)
-    })
-    .unwrap();
+    until("two seconds of the game", PATIENCE, || Ok(served.number("/core/currentframe") > 120)).unwrap();
     reset_and_tap(&served.http);
 }
 

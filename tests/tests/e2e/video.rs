@@ -8,10 +8,12 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, StockMgba, StockOptions, paths, ports, until_good, until_some};
+use framewire_e2e::{Framewire, paths, until, until_good};
 use framewire_media::{Decoder, Header};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
+
+use super::served::{PATIENCE, stock};
 
 /// The console's frames per second.
 const FULL: f64 = 16_777_216.0 / 280_896.0;
@@ -23,8 +25,6 @@ const PROCESSOR: f64 = 0.25;
 const BITS: f64 = 4e6;
 /// The warm-up time of the viewers.
 const SETTLING: Duration = Duration::from_secs(1);
-/// The longest wait for a message or a condition.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// The number of bytes that are sent in addition to each picture: its WebSocket header, and the ping after it.
 const AROUND: usize = 4 + 2 + 8;
 
@@ -156,16 +156,12 @@ fn three_viewers_get_every_frame_at_low_cost() {
 
 #[test]
 fn viewers_do_not_slow_a_stock_mgba() {
-    let port = ports::free();
-    let mgba = StockMgba::start(&StockOptions::new(&paths::rom()).script(&paths::script()).port(port));
-    let _mgba = mgba.expect("mGBA in a window");
-    let server = Framewire::serve(&["--quiet", "--attach", &format!("127.0.0.1:{port}")]);
+    let mgba = stock(&paths::rom());
+    let server = Framewire::serve(&["--quiet", "--attach", &mgba.address().to_string()]);
     let server = server.expect("the program starts");
     let http = server.http();
-    let connected = until_some("a connection", PATIENCE, || {
-        let state = http.get("/v1/emulator")?.text();
-        let running = state.contains("\"run\":\"running\"");
-        Ok(if running { Some(()) } else { None })
+    let connected = until("a connection", PATIENCE, || {
+        Ok(http.get("/v1/emulator")?.text().contains(r#""run":"running""#))
     });
     connected.expect("the script answers");
 

@@ -132,7 +132,7 @@ impl Parser<'_> {
         };
         if bytes.len() != usize::from(length) {
             let message =
-                format!("{} bytes are compared with {length}; use as many on both sides", bytes.len());
+                format!("{} bytes are compared with {length}; use equal numbers of bytes", bytes.len());
             return Err(self.wrong(message));
         }
         self.compared(at, &bytes, is_equal)
@@ -155,7 +155,7 @@ impl Parser<'_> {
         is_equal: bool,
     ) -> Result<Node, ParseError> {
         if bytes.is_empty() || bytes.len() > MAX_PLACES {
-            let message = format!("the text has {} bytes; compare 1 to {MAX_PLACES}", bytes.len());
+            let message = format!("this compares {} bytes; compare 1 to {MAX_PLACES}", bytes.len());
             return Err(self.wrong(message));
         }
         self.advance();

@@ -22,10 +22,10 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Compiles it.
+    /// Compiles the program.
     ///
     /// # Errors
-    /// Without a C compiler or libmgba's headers.
+    /// If there is no C compiler, or if libmgba and its headers are not installed.
     pub fn compile() -> anyhow::Result<Bare> {
         let folder = TempDir::new().context("no folder for the bare loop")?;
         let program = folder.path().join("bare");
@@ -41,7 +41,7 @@ impl Bare {
         Ok(Bare { program, _folder: folder })
     }
 
-    /// Runs frames for `length`.
+    /// Runs frames for `length`, and returns their rate.
     pub fn run(&self, length: Duration) -> anyhow::Result<Sample> {
         let output = Command::new(&self.program)
             .arg(paths::rom())

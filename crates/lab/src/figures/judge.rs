@@ -20,7 +20,7 @@ pub enum Metric {
     Max,
     /// The percentage of correct replies: the worst of the runs.
     Success,
-    /// Frames per second over the slowest 5 s: the worst of the runs.
+    /// Frames per second over the slowest 5 s of a run, or over the whole run if it is shorter: the worst of the runs.
     Frames,
 }
 

@@ -134,7 +134,7 @@ fn about(about: &Provenance) -> String {
 /// Replaces the text between `<!-- NAME -->` and `<!-- /NAME -->` in a page.
 ///
 /// # Errors
-/// If the page lacks the marks.
+/// If the page cannot be read or written, or does not contain the marks.
 pub fn insert(path: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     let page = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let Some(page) = replaced(&page, name, text) else {

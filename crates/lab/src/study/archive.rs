@@ -215,7 +215,7 @@ impl Archive {
     /// Replaces the results about idle connections in this study with those of another study.
     ///
     /// # Errors
-    /// If the other study used another mGBA, or has no idle connection.
+    /// If one of the folders has no study, or if the other study used another mGBA or has no idle connection.
     pub fn take_idle(&mut self, other: &Archive, how: SessionOptions) -> anyhow::Result<()> {
         let (Some(mut about), Some(theirs)) = (self.about()?, other.about()?) else {
             bail!("{} and {} must both hold a study", self.folder.display(), other.folder.display());

@@ -35,7 +35,7 @@ const REST: Duration = Duration::from_millis(200);
 const SETTLING: Duration = Duration::from_secs(6);
 /// How many times a step is tried, at most. Each further try is in a new window.
 const TRIES: u32 = 3;
-/// How many steps may fail before the study ends.
+/// The study ends when this many steps have failed.
 const FAILURES: usize = 3;
 /// The length of each run in a search for a limit.
 const SEARCH: Duration = Duration::from_secs(1);

@@ -73,7 +73,7 @@ pub struct Args {
     /// warm, retries, broken, nagle, unframed, waiting, garbage, limit, idle
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     only: Vec<String>,
-    /// Measure low rates in this many windows at the same time
+    /// Measure low rates in this many windows at the same time: half of them, rounded down, for each script
     #[arg(long, value_name = "WINDOWS", default_value_t = Lengths::default().windows)]
     windows: usize,
     /// Measure a random tenth of the rows again, and compare it with the spread of the study

@@ -26,8 +26,8 @@ const LARGEST_CHEATS: usize = 2 * 1024 * 1024;
 const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
 impl Op {
-    /// Checks its arguments as far as that is possible without an emulator. The codec checks only their types, and the
-    /// table has one range for each number.
+    /// Checks the rules for its arguments that the table cannot express, as far as that is possible without an
+    /// emulator. Does not check the ranges in the table.
     ///
     /// # Errors
     /// If an argument is not accepted. The error says what is accepted.

@@ -104,8 +104,7 @@ fn short(evidence: &Evidence) -> Vec<String> {
     if let (Some(study), Some(ours)) = (total(true), total(false)) {
         lines.push(format!(
             "Replies that belonged to another request, or were damaged: {} of {} with the study's kind of script, {} \
-             of {} \
-             with Framewire.",
+             of {} with Framewire.",
             thousands(study.wrong),
             thousands(study.requests),
             thousands(ours.wrong),

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use framewire_loadtest::report::format::{millis, thousands};
 use framewire_loadtest::report::table::Table;
 
+use super::answers::FIRST_RETRY;
 use super::evidence::Evidence;
 use super::pictures;
 use super::table::{FIGURES, MISSING, NONE, figures};
@@ -103,7 +104,7 @@ fn stampede(result: &Stampede) -> Vec<String> {
 
 /// How many clients of a stampede waited a second or longer for their answer.
 pub fn late(result: &Stampede) -> usize {
-    result.answered.iter().filter(|time| **time >= 1000.0).count()
+    result.answered.iter().filter(|time| **time >= FIRST_RETRY).count()
 }
 
 /// The section about rows that were measured again, and whether they agree with the study.

@@ -1,5 +1,6 @@
 //! The table of the study's questions. Each has a short answer, the steps that show it, and how sure the answer is.
 
+use framewire_lab::Signal;
 use framewire_loadtest::report::format::{millis, percent, rate, thousands};
 use framewire_loadtest::report::table::Table;
 use framewire_loadtest::row::Row;
@@ -88,8 +89,7 @@ fn differ(one: f64, other: f64) -> bool {
 }
 
 fn disconnect(evidence: &Evidence) -> Option<Answer> {
-    // The first way is SIGINT.
-    let steps = [Script::Study, Script::Ours].map(|script| plan::ending(script, Way::ALL[0]));
+    let steps = Script::BOTH.map(|script| plan::ending(script, Way::Signal(Signal::INT)));
     let [study, ours] = [evidence.ending(&steps[0])?, evidence.ending(&steps[1])?];
     let lines = |quiet: bool| if quiet { "no warning" } else { "warnings or errors" };
     answer(
@@ -107,8 +107,8 @@ fn disconnect(evidence: &Evidence) -> Option<Answer> {
 }
 
 fn disconnect_reason(evidence: &Evidence) -> Option<Answer> {
-    // The ways are SIGINT, SIGKILL, and clients that close after their reply.
-    let steps = [Way::ALL[0], Way::ALL[3], Way::Orderly].map(|way| plan::ending(Script::Study, way));
+    let steps = [Way::Signal(Signal::INT), Way::Signal(Signal::KILL), Way::Orderly]
+        .map(|way| plan::ending(Script::Study, way));
     let count = |step: &str, text: &str| -> Option<usize> {
         Some(evidence.ending(step)?.console.iter().filter(|line| line.contains(text)).count())
     };
