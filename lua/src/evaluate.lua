@@ -7,10 +7,15 @@ local concat, format, gsub, tointeger = table.concat, string.format, string.gsub
 -- mGBA's setting `videoSync`, a callback of more than 50 ms stops emulation until mGBA is started again.
 local INSTRUCTIONS = 5000000
 local PERIOD = 100000 -- instructions between two checks of their count
+-- The same in a coroutine. So many are also counted when a coroutine is created, because it can end before its first
+-- check.
+local THREAD_PERIOD = 250
 local DEPTH = 8 -- how deeply tables may be nested
 local ENTRIES = 10000 -- entries of all tables together
-local LENGTH = 262144 -- bytes of the values as JSON, without the brackets and keys of tables; also bytes of output
+-- Bytes of the values as JSON, without the brackets of tables. The output has a separate limit of this size.
+local LENGTH = 262144
 local LINES = 1000 -- lines of output
+local MESSAGE = 4096 -- bytes of the error
 
 -- Functions that are not available, because they would run, restart or replace the game in the middle of a request. The
 -- values say what to use instead: a tool of the MCP server, a route of the HTTP API, or an operation.
@@ -59,6 +64,14 @@ local function from_number(number)
   return with_point(format("%.17g", number))
 end
 
+-- Counts the bytes of a value or key as JSON.
+local function count_bytes(text, budget)
+  budget.bytes = budget.bytes - #text
+  if budget.bytes < 0 then
+    error(format("the values have more than %d bytes; return less", LENGTH), 0)
+  end
+end
+
 local to_json
 
 local function from_table(value, depth, budget)
@@ -101,6 +114,7 @@ local function from_table(value, depth, budget)
     -- A key of a JSON object must be text. So if a key is not UTF-8, each of its bytes from 128 on becomes the
     -- character with that number.
     local written = utf8.len(name) and from_text(name) or '"' .. gsub(name, "[%c\"\\\128-\255]", escape) .. '"'
+    count_bytes(written, budget)
     parts[index] = written .. ":" .. to_json(by_name[name], depth + 1, budget)
   end
   return "{" .. concat(parts, ",") .. "}"
@@ -124,10 +138,7 @@ function to_json(value, depth, budget)
   else
     text = from_text(tostring(value))
   end
-  budget.bytes = budget.bytes - #text
-  if budget.bytes < 0 then
-    error(format("the values have more than %d bytes; return less", LENGTH), 0)
-  end
+  count_bytes(text, budget)
   return text
 end
 
@@ -181,28 +192,48 @@ local guarded_emu = setmetatable({}, {
   end,
 })
 
--- A debug hook that counts instructions and stops code that runs too many, also in coroutines and inside `pcall`.
-local remaining, evaluate
-local function count()
-  if debug.getinfo(2, "f").func == evaluate then
-    debug.sethook() -- the code has ended
-    return
+local remaining, limited, count
+
+-- Counts instructions, and stops code that runs too many, even in coroutines and inside `pcall`.
+local function spend(instructions)
+  remaining = remaining - instructions
+  if remaining <= 0 then
+    debug.sethook(count, "", 1) -- if the code catches the error, its next instruction raises it again
+    error(format("the code was stopped after %d instructions; do less in one request", INSTRUCTIONS), 0)
   end
-  remaining = remaining - PERIOD
-  if remaining > 0 then
-    return
+end
+
+-- A debug hook that is called after every group of `period` instructions.
+local function counter(period)
+  return function()
+    if debug.getinfo(2, "f").func == limited then
+      debug.sethook() -- the code has ended
+    else
+      spend(period)
+    end
   end
-  debug.sethook(count, "", 1) -- if the code catches the error, its next instruction raises it again
-  error(format("the code was stopped after %d instructions; do less in one request", INSTRUCTIONS), 0)
+end
+
+count = counter(PERIOD)
+local count_in_thread = counter(THREAD_PERIOD)
+
+-- Calls a function, and stops it if it runs too many instructions. Returns what `pcall` returns, as a table.
+function limited(run, ...)
+  remaining = INSTRUCTIONS
+  debug.sethook(count, "", PERIOD)
+  local results = table.pack(pcall(run, ...))
+  debug.sethook()
+  return results
 end
 
 -- A debug hook belongs to one coroutine. So the code gets replacements for the functions that create coroutines, and
--- these set the hook. `create` gets the coroutine, and returns what the replaced function would return.
-local function counted(create)
+-- these set the hook. `result_of` gets the coroutine, and returns what the replaced function would return.
+local function counted(result_of)
   return function(body)
     local thread = coroutine.create(body)
-    debug.sethook(thread, count, "", PERIOD)
-    return create(thread)
+    spend(THREAD_PERIOD)
+    debug.sethook(thread, count_in_thread, "", THREAD_PERIOD)
+    return result_of(thread)
   end
 end
 
@@ -234,7 +265,8 @@ setmetatable(own, {
 
 local function message(problem)
   local is_text = type(problem) == "string"
-  return is_text and problem or "the code raised an error that is not text: " .. tostring(problem)
+  local text = is_text and problem or "the code raised an error that is not text: " .. tostring(problem)
+  return #text <= MESSAGE and text or text:sub(1, utf8.offset(text, 0, MESSAGE + 1) - 1)
 end
 
 local function reply(values, problem)
@@ -259,23 +291,25 @@ end
 
 -- Runs code. Returns the reply as JSON. If the code cannot be compiled, returns nil and the reason. An error while the
 -- code runs is a part of the reply, because what the code did before the error is not undone.
-function evaluate(source)
+local function evaluate(source)
   local code, problem = load(source, "=script", "t", own)
   if not code then
     return nil, problem
   end
-  output, remaining = { lines = {}, bytes = 0 }, INSTRUCTIONS
-  debug.sethook(count, "", PERIOD)
-  local values = table.pack(pcall(code))
-  debug.sethook()
-  if values[1] then
-    local written, text = pcall(reply, { n = values.n - 1, table.unpack(values, 2, values.n) })
-    if written then
-      return text
+  output = { lines = {}, bytes = 0 }
+  local values = limited(code)
+  -- Values and errors can have a metamethod `__tostring`, which is code of the client too.
+  local converted = limited(function()
+    if values[1] then
+      return reply { n = values.n - 1, table.unpack(values, 2, values.n) }
     end
-    return reply({ n = 0 }, message(text))
+    return reply({ n = 0 }, message(values[2]))
+  end)
+  if converted[1] then
+    return converted[2]
   end
-  return reply({ n = 0 }, message(values[2]))
+  local is_text = type(converted[2]) == "string"
+  return reply({ n = 0 }, message(is_text and converted[2] or "the code raised an error that cannot be converted to text"))
 end
 
 return evaluate

@@ -58,7 +58,31 @@ test("code that does not end is stopped, and the size of its values and output i
     'the values have a table with two keys that are \\"1\\" as text; use different keys')
   eq(evaluate("return {[1] = 1, [3] = 3}"), '{"values":[{"1":1,"3":3}],"output":[]}')
   eq(error_of("return ('x'):rep(300000)"), "the values have more than 262144 bytes; return less")
+  eq(error_of("return {[('x'):rep(300000)] = 1}"), "the values have more than 262144 bytes; return less")
+  eq(error_of("error(('\u{e4}'):rep(3000), 0)"), ("\u{e4}"):rep(2048))
   eq(evaluate("for i = 1, 1001 do print(i) end"):match('"cut":true') ~= nil, true)
+end)
+
+test("many short coroutines are counted together", function()
+  eq(error_of("for i = 1, 1e9 do coroutine.wrap(function() for j = 1, 200 do end end)() end"),
+    "the code was stopped after 5000000 instructions; do less in one request")
+  eq(error_of("for i = 1, 1e9 do coroutine.create(print) end"),
+    "the code was stopped after 5000000 instructions; do less in one request")
+  eq(evaluate("local sum = 0 for i = 1, 1000 do sum = sum + coroutine.wrap(function() return i end)() end return sum"),
+    '{"values":[500500],"output":[]}')
+end)
+
+test("conversions to text that the code defines are limited, and may fail", function()
+  local stopped = "the code was stopped after 5000000 instructions; do less in one request"
+  local object = "setmetatable({}, {__tostring = function() %s end})"
+  for body, problem in pairs {
+    ["while true do end"] = stopped, ["error('no', 0)"] = "no",
+    ["error({})"] = "the code raised an error that cannot be converted to text",
+  } do
+    eq(error_of("error(" .. object:format(body) .. ")"), problem, body)
+    eq(error_of("return {[" .. object:format(body) .. "] = 1}"), problem, body)
+  end
+  eq(debug.gethook(), nil)
 end)
 
 test("the operation `script` is refused unless a setting allows it", function()

@@ -95,7 +95,7 @@ served("a link gets the changes of its watches and all other events, a text clie
   eq(received(new), "event 3 1 5 0 0 0 2 0 0 0 2 0 0 0 2 0 0 0 7 7 254 255 1 0 0 0 3 2 5")
   next_frame()
   eq(received(new), "")
-  emu.frame = 1 -- the frame of the event for the other link
+  emu.frame = 1 -- `received` expects that events are of this frame; those of `other` are one frame old
   eq(received(other), "event 2 2 5")
   eq(texter.written, "")
 end)
@@ -237,7 +237,7 @@ local function value(socket)
   return number
 end
 
-served("`advance` returns the frame that was reached, also after a reset and in reply to a repeat", function()
+served("`advance` returns the frame that was reached, even after a reset or if the request is repeated", function()
   local new = link(213)
   ask(new, 1, "<I1I4", LOCKSTEP, 60000)
   ask(new, 2, "<I1I4", ADVANCE, 2)
@@ -380,7 +380,7 @@ served("an error while a long reply is sent closes only its connection", functio
   eq(received(other), "reply 1 0")
 end)
 
-served("a batch with `advance` before its end is refused before any operation is performed", function()
+served("a batch in which `advance` is not the last operation is refused as a whole", function()
   local new = link(210)
   ask(new, 1, "<I1I4", LOCKSTEP, 20)
   next_frame()
