@@ -215,12 +215,16 @@ local function shake_hands(self, timeout)
 end
 
 -- Performs the handshake of a new TLS connection and returns the connection. If the handshake fails, closes it.
+local function give_up(secure, ...)
+  secure.broken = true
+  secure:close()
+  return ...
+end
+
 local function complete(secure, timeout)
   local ok, message = shake_hands(secure, timeout or 10)
   if ok then return secure end
-  secure.broken = true
-  secure:close()
-  return nil, message
+  return give_up(secure, nil, message)
 end
 
 local Context = {}
@@ -248,22 +252,25 @@ end
 ---@return table|nil secure
 ---@return string? message
 function Context:connect(connected, host, timeout)
-  if type(host) ~= "string" or host == "" then return nil, "TLS needs the name of the server" end
+  if type(host) ~= "string" or host == "" then
+    connected:close()
+    return nil, "TLS needs the name of the server"
+  end
   local secure, message = new_secure(self, connected)
   if not secure then return nil, message end
   local handle = secure.ssl
   ssl.SSL_set_connect_state(handle)
   if is_address(host) then
     if self.verifies and crypto.X509_VERIFY_PARAM_set1_ip_asc(ssl.SSL_get0_param(handle), host) ~= 1 then
-      return fail("TLS: the address " .. host)
+      return give_up(secure, fail("TLS: the address " .. host))
     end
   else
     local name = ffi.new("char[?]", #host + 1, host)
     local kind = K.TLSEXT_NAMETYPE_host_name
-    if ssl.SSL_ctrl(handle, K.SSL_CTRL_SET_TLSEXT_HOSTNAME, kind, name) ~= 1 then
-      return fail("TLS: the name " .. host)
+    if ssl.SSL_ctrl(handle, K.SSL_CTRL_SET_TLSEXT_HOSTNAME, kind, name) ~= 1
+      or self.verifies and ssl.SSL_set1_host(handle, host) ~= 1 then
+      return give_up(secure, fail("TLS: the name " .. host))
     end
-    if self.verifies and ssl.SSL_set1_host(handle, host) ~= 1 then return fail("TLS: the name " .. host) end
   end
   return complete(secure, timeout)
 end

@@ -186,7 +186,7 @@ end)
 check.test("a message that a callback sends after a failure gets a connection of its own", function()
   local port = process.free_port()
   local loop = assert(loops.new())
-  local link = require("framewire.textlink").new(loop, "127.0.0.1", port, { timeout = 0.2 })
+  local link = require("framewire.textlink").new(loop, "127.0.0.1", port, { timeout = 1 })
   local listener, first, second
   loop:after(0, function()
     link:ask("one", function(_, kind)

@@ -90,6 +90,35 @@ check.test("two hard links of one file are watched independently", function()
   changes:close()
 end)
 
+check.test("a renamed file that is added again is watched under its new path only", function()
+  local folder = process.folder()
+  local old, new = folder .. "/log", folder .. "/log.1"
+  process.write(old, "1")
+  local changes = assert(watch.new())
+  local function reported()
+    local paths = {}
+    for _, change in ipairs(changes:read()) do
+      paths[#paths + 1] = change.kind .. " " .. change.path:sub(#folder + 2)
+    end
+    return table.concat(paths, ", ")
+  end
+  assert(changes:add(old))
+  assert(os.rename(old, new))
+  check.equal(reported(), "deleted log")
+  assert(changes:add(new))
+  process.write(new, "2")
+  check.equal(reported(), "changed log.1")
+  process.write(old, "3")
+  assert(changes:add(old))
+  changes:remove(new)
+  process.write(new, "4")
+  check.equal(reported(), "")
+  process.write(old, "5")
+  check.equal(reported(), "changed log")
+  changes:close()
+  process.remove_folder(folder)
+end)
+
 check.test("slashes at the end of a path do not change the reported paths", function()
   local folder = process.folder()
   os.execute(("mkdir '%s/a'"):format(folder))

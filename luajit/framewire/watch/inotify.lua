@@ -26,6 +26,25 @@ local kinds = {
 local Watch = {}
 Watch.__index = Watch
 
+-- Removes a path from those of a watch number. The system's watch ends with the last path.
+local function detach(self, path, number)
+  local links = self.links[number] or {}
+  if self.paths[number] == path then
+    self.paths[number] = table.remove(links)
+  else
+    for index, link in ipairs(links) do
+      if link == path then
+        table.remove(links, index)
+        break
+      end
+    end
+  end
+  if not self.paths[number] then
+    C.inotify_rm_watch(self.fd, number)
+    self.links[number] = nil
+  end
+end
+
 -- Watches a path. All paths of one file, such as hard links, have the same watch number: `paths` has the first of them,
 -- and `links` has the others.
 local function watch_one(self, path, mask)
@@ -36,10 +55,17 @@ local function watch_one(self, path, mask)
     if code == sys.ENOSPC then message = "cannot watch '" .. path .. "': raise fs.inotify.max_user_watches" end
     return nil, message, code
   end
+  -- The path led to another file before, which may have further paths.
+  local earlier = self.numbers[path]
+  if earlier and earlier ~= number and self.links[earlier] then detach(self, path, earlier) end
   local first = self.paths[number]
   if first and first ~= path and self.numbers[first] == number then
-    local facts = files.facts(path)
-    if facts and facts.kind ~= "directory" then
+    local facts, other = files.facts(path), files.facts(first)
+    local is_file = facts and facts.kind ~= "directory"
+    -- If the file was renamed, `first` does not exist, or is another file.
+    if is_file and not (other and other.inode == facts.inode) then
+      self.numbers[first] = nil
+    elseif is_file then
       if self.numbers[path] == number then return true end
       local links = self.links[number] or {}
       self.links[number], links[#links + 1], self.numbers[path] = links, path, number
@@ -56,21 +82,7 @@ end
 local function forget(self, path)
   local number = self.numbers[path]
   self.numbers[path], self.is_deep[path] = nil, nil
-  local links = self.links[number] or {}
-  if self.paths[number] == path then
-    self.paths[number] = table.remove(links)
-  else
-    for index, link in ipairs(links) do
-      if link == path then
-        table.remove(links, index)
-        break
-      end
-    end
-  end
-  if not self.paths[number] then
-    C.inotify_rm_watch(self.fd, number)
-    self.links[number] = nil
-  end
+  detach(self, path, number)
 end
 
 local function is_inside(path, folder)
