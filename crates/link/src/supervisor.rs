@@ -21,13 +21,16 @@ pub(crate) async fn run(mut state: LinkState) {
     let mut delay = state.config.first_retry;
     loop {
         let begun = Instant::now();
-        match connection(&mut state, &mut delay).await {
+        match connection(&mut state).await {
             ConnectionEnd::Stopped => break,
             ConnectionEnd::Broken(problem) => broken(&mut state, problem),
         }
+        let first_retry = state.config.first_retry;
         let mut pause = Duration::ZERO;
-        // After the end of a connection that was not short, the link connects again at once.
-        if state.lost.is_none_or(|lost| lost < begun + state.config.first_retry) {
+        if state.lost.is_some_and(|lost| lost >= begun + first_retry) {
+            // After the end of a connection that was not short, the link connects again at once.
+            delay = first_retry;
+        } else {
             pause = jittered(delay);
             delay = (delay * 2).min(state.config.last_retry);
         }
@@ -72,7 +75,7 @@ fn broken(state: &mut LinkState, problem: String) {
 }
 
 /// One connection, from its first packet to its end.
-async fn connection(state: &mut LinkState, delay: &mut Duration) -> ConnectionEnd {
+async fn connection(state: &mut LinkState) -> ConnectionEnd {
     let address = state.config.address.clone();
     let connect = connect(&address, state.config.connect_timeout);
     let mut stream = match state.wait_for(connect).await {
@@ -111,7 +114,6 @@ async fn connection(state: &mut LinkState, delay: &mut Duration) -> ConnectionEn
         }
         Some(Ok(Some(greeting))) => greeting,
     };
-    *delay = state.config.first_retry;
     if let Some(welcome) = Welcome::from_reply(&reply) {
         if welcome.protocol != PROTOCOL_VERSION {
             return ConnectionEnd::Broken(format!(
