@@ -24,8 +24,10 @@ use crate::support::{Server, core, field, repository, wait_for};
 use crate::v1::measure_alone;
 
 const CLIENTS: usize = 20;
-/// The clients listen for at least this many frames.
+/// The clients listen for at least this many frames, and for [`REST`] more.
 const FRAMES: u32 = 120;
+/// How many frames the ball rests before each serve. Clients that watch only the ball get no event then.
+const REST: u32 = 60;
 /// The largest accepted delay of a change, in frames.
 const LATE: u32 = 2;
 
@@ -121,8 +123,8 @@ fn stop_reading(server: &Server) -> (Events, Rpc) {
 
 /// Twenty clients watch for a while. Returns the largest delay of a change, in frames.
 fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
-    // Before each serve, the ball rests for 60 frames. After the end of a game (state 3), it rests for 180 frames,
-    // longer than the clients listen. So this waits until a new game has begun, and gives the game enough balls.
+    // After the end of a game (state 3), the ball rests for 180 frames, as long as the clients listen. So this waits
+    // until a new game has begun, and gives the game enough balls.
     wait_for("a game that continues", || {
         server.post_ok(&format!("/core/write16?address={}&value=9", field("lives")), "");
         server.number(&format!("/core/read16?address={}", field("state"))) != 3
@@ -178,7 +180,7 @@ fn listen(
         if frame > begun.into() {
             largest_delay = largest_delay.max(now.saturating_sub(frame as u32));
         }
-        if frame >= u64::from(begun + FRAMES) && Instant::now() >= end {
+        if frame >= u64::from(begun + FRAMES + REST) && Instant::now() >= end {
             return (received, largest_delay);
         }
     }
