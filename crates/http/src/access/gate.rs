@@ -54,7 +54,7 @@ impl<'a> RequestHead<'a> {
     }
 
     /// Whether the path is that of the login or the logout. The method is not checked.
-    pub(crate) fn is_of_session(&self) -> bool {
+    pub(crate) fn has_session_path(&self) -> bool {
         matches!(self.path(), LOGIN | LOGOUT)
     }
 
@@ -133,8 +133,8 @@ impl Gate {
         if let Some(token) = bearer(head.headers)? {
             return self.rights(tokens, head.peer, token);
         }
-        // A browser also sends the cookie with requests of other pages of the same site, such as pages on other ports
-        // of this host. The cookie counts only for pages of this server.
+        // A browser also sends the cookie if the request comes from another page of the same site, such as a page on
+        // another port of this host. The cookie counts only for pages of this server.
         let mut session = None;
         if matches!(origin, Some(RequestOrigin::Own)) {
             let id = session::id_in_cookie(head.headers, head.peer, self.port);

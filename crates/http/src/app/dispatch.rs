@@ -153,7 +153,7 @@ impl Dispatcher {
             return Err(refuse(Failure::busy(OutOfMemory.to_string()), &head));
         }
         caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
-        let key = if head.is_of_session() {
+        let key = if head.has_session_path() {
             idempotency::check_absent(&head).map(|()| None)
         } else {
             let takes_key = || match routes {

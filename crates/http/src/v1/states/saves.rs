@@ -12,6 +12,8 @@ use crate::v1::control::{AtFrame, not_taken};
 
 /// mGBA's flag for the battery save in a state.
 const SAVE: u8 = 2;
+/// The sizes of saves are multiples of this number, without the bytes of a clock, which are fewer.
+const SAVE_UNIT: usize = 128;
 /// The largest file, in bytes. The largest save of a cartridge has 128 KiB; files of other emulators have some bytes
 /// for a clock after it.
 const LARGEST: usize = (128 << 10) + 64;
@@ -50,15 +52,22 @@ async fn load_battery_save(
     selected: SelectedEmulator,
     body: Body,
 ) -> Result<Json<AtFrame>> {
-    let save = bodies.read_within(body, LARGEST).await?;
+    let mut save = Vec::from(bodies.read_within(body, LARGEST).await?);
     if save.is_empty() {
         return Err(Problem::bad_request("the body is empty; send the bytes of a .sav file"));
     }
     // mGBA takes the bytes of a save only as a part of a state. So it loads its own current state with the new save.
-    let op = Op::SaveState { flags: 0 };
+    let op = Op::SaveState { flags: SAVE };
     let _share = selected.share(&op)?;
     let now: Vec<u8> = selected.perform(op).await?.single()?.try_into()?;
-    let data = Savestate::read(&now)?.with_save(&save);
+    let now = Savestate::read(&now)?;
+    // mGBA writes the new save over the beginning of the old one. So a shorter file is extended, with the bytes of erased
+    // memory, as mGBA does when it opens a save file. The bytes of a clock after the save are not erased.
+    let length = now.save().map_or(0, |old| old.len() - old.len() % SAVE_UNIT);
+    if save.len() < length {
+        save.resize(length, 0xFF);
+    }
+    let data = now.with_save(&save);
     let batch = selected.keyed(vec![Op::LoadState { data, flags: SAVE }, Op::Reset {}]);
     let outcome = selected.perform(batch).await?;
     let frame = outcome.frame;

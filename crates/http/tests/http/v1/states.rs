@@ -44,6 +44,10 @@ fn a_battery_save_is_downloaded_and_uploaded() {
     assert_eq!(loaded["frame"], 0, "the game was reset");
     assert_eq!(server.number("/core/read8?address=0x0E000064"), 0x5A);
     assert!(server.get("/v1/save").body == other);
+    // Nothing of the old save remains after a shorter one.
+    body(&server.request("PUT", "/v1/save", &other[..0x100]), 200);
+    let shorter = [&other[..0x100], &[0xFF; (32 << 10) - 0x100]].concat();
+    assert!(server.get("/v1/save").body == shorter);
     problem(&server.request("PUT", "/v1/save", b""), 400);
     problem(&server.request("PUT", "/v1/save", &vec![0; 200 << 10]), 413);
 }

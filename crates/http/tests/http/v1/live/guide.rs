@@ -14,7 +14,7 @@ const ROUNDS: usize = 10;
 /// stream.
 const WATCHES: usize = 2;
 
-/// A code block in this language under the heading "Press keys and wait". `number` counts from 0.
+/// A code block in this language under the heading "Press keys and wait for the result". `number` counts from 0.
 fn example(language: &str, number: usize) -> String {
     let page = std::fs::read_to_string(repository("docs/watches.md")).unwrap();
     let (_, section) = page.split_once("### Press keys and wait").unwrap();
