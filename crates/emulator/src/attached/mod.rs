@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
+use crate::history::Beginning;
 use crate::{
     Audio, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Run, State, Video, Watch,
     WatchRequest,
@@ -109,6 +110,9 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
                     shared.fetcher.finish(rewind, outcome);
                 }
                 shared.apply(&effects, outcome);
+            } else if rewind.is_some() {
+                // The script may have loaded the state already.
+                shared.fetcher.discontinue(Beginning::State);
             }
             drop(advance);
             responder.respond(result.map_err(Into::into));
