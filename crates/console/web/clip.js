@@ -1,4 +1,4 @@
-/** Keeps the pictures of the last seconds, in the form of messages of the video stream, because these are small. */
+/** Keeps the pictures of the last 35 seconds, in the form of messages of the video stream, because these are small. */
 
 import { Decoder, isKeyPicture } from "./picture.js";
 

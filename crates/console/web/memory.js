@@ -148,6 +148,10 @@ export class MemoryPanel {
       this.#grid.show(this.#start);
       this.#inspect(this.#grid.selected);
     });
+    // Another game can have other domains. They are loaded again before the next read.
+    app.poller.game.follow(() => {
+      this.#domains = [];
+    });
     app.marks.place.follow((place) => {
       const here = place?.domain === this.#domain.value ? place : undefined;
       this.#grid.point(here?.address ?? 0, here?.length ?? 0);
@@ -367,13 +371,19 @@ export class MemoryPanel {
 
   async #loadDomains() {
     const emulator = this.#app.api.emulator.value;
+    const game = this.#app.poller.game.value;
     const domains = await this.#emulation.domains();
-    if (emulator !== this.#app.api.emulator.value) return;
+    if (emulator !== this.#app.api.emulator.value || game !== this.#app.poller.game.value) return;
     this.#domains = domains.filter(({ size }) => size > 0);
+    const chosen = this.#domain.value;
     setOptions(this.#domain, [
       { value: "", label: "Bus" },
       ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${sizeText(size)})` })),
     ]);
+    if (this.#domain.value !== chosen) {
+      this.#updateNames();
+      this.goTo(this.#first);
+    }
     this.#showBar();
     this.#showWanted();
   }
