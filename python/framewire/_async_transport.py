@@ -179,6 +179,8 @@ class AsyncTransport:
                 await asyncio.wait([stream.closed], timeout=_CLOSE_SECONDS)
             finally:
                 stream.transport.abort()
+            # After an abort, the event loop closes the socket in its next rounds.
+            await asyncio.wait([stream.closed], timeout=_CLOSE_SECONDS)
 
     def _check_open(self) -> None:
         if self._closed:

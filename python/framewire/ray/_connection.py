@@ -147,7 +147,8 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
                 for key, _ in selector.select(left):
                     connected = key.data
                     if connected is None:
-                        with suppress(OSError):  # the other side may already have ended the connection
+                        # The other side may already have ended the connection.
+                        with suppress(BlockingIOError, ConnectionError):
                             connected = listener.accept()[0]
                             connected.setblocking(False)
                             given[connected] = b""
@@ -167,6 +168,7 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
                         return Connection(connected, None)
                     connected.close()
         finally:
+            listener.settimeout(timeout)
             for each in given:
                 each.close()
 
