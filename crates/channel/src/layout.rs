@@ -19,8 +19,11 @@ pub const BULK_ALIGN: usize = 64;
 pub mod at {
     pub const MAGIC: usize = 0;
     pub const VERSION: usize = 8;
+    /// How many slots each side writes. The slots themselves begin at [`RINGS`].
     pub const SLOTS: usize = 12;
+    /// The size of each side's memory for long messages.
     pub const BULK: usize = 16;
+    /// The size of the extra memory.
     pub const EXTRA: usize = 20;
     /// The creator's process id.
     pub const CREATOR: usize = 64;

@@ -41,8 +41,8 @@ pub struct Settings {
     #[arg(skip)]
     #[serde(skip)]
     pub paused: bool,
-    /// Read names of addresses from this .sym, .map, .toml or .tbl file, for the emulator NAME or for all; can be
-    /// repeated (in the variable: separated by commas)
+    /// Read names of addresses from this .sym, .map or .toml file, or the characters of texts from this .tbl file, for
+    /// the emulator NAME or for all; can be repeated (in the variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS")]
     #[serde(deserialize_with = "one_or_many")]
     pub symbols: Vec<PathBuf>,
@@ -74,7 +74,7 @@ pub struct Settings {
     /// that starts the game at once]
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_BIOS")]
     pub bios: Option<PathBuf>,
-    /// The model of a Game Boy: dmg, mgb, sgb, sgb2, cgb or agb [default: by the ROM]
+    /// The model of a Game Boy: dmg, mgb, sgb, sgb2, cgb or agb [default: depends on the ROM]
     #[arg(long, value_name = "MODEL", env = "FRAMEWIRE_GB_MODEL")]
     pub gb_model: Option<String>,
     /// The four colours for a Game Boy that has only shades of grey, from white to black, such as
@@ -110,7 +110,7 @@ pub struct Settings {
     #[arg(long, value_name = "SECONDS", env = "FRAMEWIRE_DEADLINE")]
     #[serde(deserialize_with = "text_or_number")]
     pub deadline: Option<Seconds>,
-    /// Let web pages of this origin use the emulator, such as http://localhost:3000, null or * [default: none]
+    /// Let web pages of this origin, such as http://localhost:3000, null or *, use the emulator [default: none]
     #[arg(long, value_name = "ORIGIN", env = "FRAMEWIRE_ALLOW_ORIGIN", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub allow_origin: Vec<String>,
@@ -125,7 +125,7 @@ pub struct Settings {
     /// Let clients with the token in this file read, but change nothing
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_READ_TOKEN_FILE")]
     pub read_token_file: Option<PathBuf>,
-    /// Serve HTTPS with the certificate in this PEM file, followed by its chain
+    /// Serve HTTPS with the certificate chain in this PEM file; the server's own certificate comes first
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
     /// The certificate's private key, a PEM file
@@ -156,7 +156,7 @@ pub struct Settings {
 
 impl Settings {
     /// The name of a setting that needs an embedded core, if one is set.
-    pub fn embedded(&self) -> Option<&'static str> {
+    pub fn embedded_setting(&self) -> Option<&'static str> {
         if self.rom.is_empty() { self.embedded_core_setting() } else { Some("rom") }
     }
 
@@ -179,7 +179,7 @@ impl Settings {
         set.into_iter().find(|(_, set)| *set).map(|(name, _)| name)
     }
 
-    /// The address to listen at.
+    /// The address to listen on.
     ///
     /// # Errors
     /// If it is not of the form `ADDR:PORT`.
@@ -212,7 +212,7 @@ impl Settings {
 /// Reads an entry of a settings file that is a list, or one value without brackets.
 fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "the type is wrong; accepted is a text, or a list of texts")]
+    #[serde(untagged, expecting = "the type is wrong; use a string, or a list of strings")]
     enum OneOrMany<T> {
         One(T),
         Many(Vec<T>),
@@ -230,7 +230,7 @@ where
     T: FromStr<Err: Display>,
 {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "the type is wrong; accepted is a text or a number")]
+    #[serde(untagged, expecting = "the type is wrong; use a string or a number")]
     enum TextOrNumber {
         Text(String),
         Whole(i64),

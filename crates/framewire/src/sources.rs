@@ -31,8 +31,8 @@ impl RawSettings {
     /// Merges all sources. The file is `file`, or `framewire.toml` in the working folder if there is one.
     ///
     /// # Errors
-    /// If one source attaches to an mGBA and sets something for embedded cores, but names no ROM. Also if `file` cannot
-    /// be read, or contains anything but settings.
+    /// If the environment or the file attaches to an mGBA and sets something for embedded cores, but names no ROM, and
+    /// no earlier source chooses emulators. Also if `file` cannot be read, or contains anything but settings.
     pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
         let mut settings = self.command_line;
         if !settings.select_emulators()
@@ -168,7 +168,7 @@ fn split(paths: PathBuf) -> Vec<PathBuf> {
 impl Settings {
     /// Whether these settings name an emulator, or set something for embedded cores.
     fn select_emulators(&self) -> bool {
-        !self.attach.is_empty() || self.embedded().is_some()
+        !self.attach.is_empty() || self.embedded_setting().is_some()
     }
 
     /// The name of a setting for embedded cores, if these settings have one although they only attach to mGBAs.
@@ -206,7 +206,8 @@ impl Settings {
                     ..fallback
                 };
             }
-        } else if self.embedded().is_some() && fallback.rom.is_empty() && !fallback.attach.is_empty() {
+        } else if self.embedded_setting().is_some() && fallback.rom.is_empty() && !fallback.attach.is_empty()
+        {
             // These settings configure an embedded core, and the fallback only attaches to mGBAs. The symbols of the
             // fallback belong to the games of these mGBAs.
             fallback = Settings { attach: vec![], symbols: vec![], ..fallback };
@@ -324,7 +325,7 @@ mod tests {
     fn the_clock_is_a_setting_for_embedded_cores() -> anyhow::Result<()> {
         let settings = from_toml(RawSettings::default(), "clock = \"2026-01-31T12:00:00+01:00\"")?;
         assert!(matches!(settings.clock, Some(framewire_emulator::Clock::At(_))));
-        assert_eq!(settings.embedded(), Some("clock"));
+        assert_eq!(settings.embedded_setting(), Some("clock"));
         assert!(from_toml(RawSettings::default(), "attach = \"a\"\nclock = \"frames\"").is_err());
         let settings =
             from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, "clock = \"wall\"")?;
@@ -372,8 +373,8 @@ mod tests {
             ("speed = \"fast\"", "unlimited"),
             ("clock = \"noon\"", "use wall, frames, or a time"),
             ("deadline = \"-1\"", "3600"),
-            ("rom = 5", "accepted is a text, or a list of texts"),
-            ("speed = [1]", "accepted is a text or a number"),
+            ("rom = 5", "use a string, or a list of strings"),
+            ("speed = [1]", "use a string or a number"),
         ] {
             let error = format!("{:#}", from_toml(RawSettings::default(), text).expect_err(text));
             assert!(error.contains(says), "{text}: {error}");

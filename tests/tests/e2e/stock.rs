@@ -1,4 +1,4 @@
-//! Tests of the test helpers: a stock mGBA starts, is controlled, and leaves nothing when it ends.
+//! Tests of the test helpers: a stock mGBA starts and can be controlled, and no process or file is left when it ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -70,7 +70,7 @@ fn a_script_answers_only_while_the_game_runs() {
 }
 
 #[test]
-fn two_windows_run_at_the_same_time_and_leave_nothing() {
+fn two_windows_run_at_the_same_time_and_leave_no_process_and_no_folder() {
     let (one, two) = (start_echo(), start_echo());
     let pids = [one.pid(), two.pid()];
     let folders = [one.dir().to_path_buf(), two.dir().to_path_buf()];
@@ -137,7 +137,7 @@ fn games_are_closed_and_opened_in_the_window() {
 }
 
 #[test]
-fn a_key_of_the_keyboard_reaches_the_game() {
+fn a_keyboard_key_reaches_the_game() {
     let mut mgba = StockMgba::start(&StockOptions::new(&paths::rom())).unwrap();
     // The script waits for bit 0, the key A, in the demo game's field `held`. The test cannot run `mgba.lua` repeatedly
     // instead, because that types at a prompt, which takes the keyboard focus from the game.

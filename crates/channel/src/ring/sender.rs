@@ -50,9 +50,9 @@ impl<M: Memory> Sender<M> {
         self.reserve_reply(None, length, timeout)
     }
 
-    /// Like [`reserve`](Self::reserve). When the message is sent, this side also reports how many messages its `reader`
-    /// has read, if the message is in the mailbox, or if the `reader` has read all messages from the other side. So in
-    /// a dialogue, the cache line moves to the other core once instead of twice.
+    /// Like [`reserve`](Self::reserve). Sending the message can also report how many messages the `reader` has read.
+    /// It does so if the message is in the mailbox, or if the `reader` has read all messages from the other side, but
+    /// has not yet reported that. So in a dialogue, the cache line moves to the other core once instead of twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
         &'a mut self,
@@ -227,7 +227,7 @@ mod tests {
     use crate::{Endpoint, Options};
 
     #[test]
-    fn a_long_message_is_freed_also_after_2_to_the_31_short_messages() {
+    fn a_long_message_is_freed_even_after_2_to_the_31_short_messages() {
         let name = format!("test-sender-{}", std::process::id());
         let mut endpoint = Endpoint::create(&name, Options::default()).unwrap();
         let sender = &mut endpoint.sender;

@@ -81,19 +81,30 @@ impl Output {
 
 /// Checks that a file can be written later, without changing it now, and returns its real path.
 fn check(path: &Path) -> io::Result<PathBuf> {
-    if path.is_file() || path.is_dir() {
-        OpenOptions::new().append(true).open(path)?;
-        return path.canonicalize();
+    if is_pipe(path) {
+        // Opening a pipe would wait for its reader, and closing it would end the reader. A pipe such as /dev/stdout has no
+        // real path.
+        return Ok(path.to_owned());
     }
     if path.exists() {
-        // A device or a pipe. Opening a pipe would wait for its reader, and closing it would end the reader. A pipe such
-        // as /dev/stdout has no real path.
-        return Ok(path.to_owned());
+        OpenOptions::new().append(true).open(path)?;
+        return path.canonicalize();
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     framewire_files::check_writable(folder)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     Ok(folder.canonicalize()?.join(name))
+}
+
+#[cfg(unix)]
+fn is_pipe(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.metadata().is_ok_and(|found| found.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_path: &Path) -> bool {
+    false
 }
 
 /// Replaces a file. If it is a device or a pipe, writes to it.

@@ -52,7 +52,8 @@ pub struct Args {
     /// Trust the certificate in this PEM file, for an https:// address
     #[arg(long, value_name = "FILE", requires = "url")]
     cacert: Option<PathBuf>,
-    /// Read names of addresses from this .sym, .map, .toml or .tbl file; can be repeated
+    /// Read names of addresses from this .sym, .map or .toml file, or the characters of texts from this .tbl file; can
+    /// be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     symbols: Vec<PathBuf>,
     /// Keep snapshots, recordings and notes in this folder; with --url, only notes [default: the user's data folder]

@@ -5,6 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -70,8 +72,8 @@ pub enum ConnectorError {
 /// The address of a server.
 #[derive(Debug, Clone)]
 enum Place {
-    /// The addresses of its host. The first one that accepts the connection is used.
-    Tcp(Vec<SocketAddr>),
+    /// The addresses of its host, and the index of the one that accepted the last connection. It is tried first.
+    Tcp(Vec<SocketAddr>, Arc<AtomicUsize>),
     #[cfg(unix)]
     Unix(PathBuf),
 }
@@ -104,7 +106,7 @@ impl Connector {
             other => return Err(ConnectorError::Scheme(other.to_owned())),
         };
         let place = match &options.unix_socket {
-            None => Place::Tcp(url.resolve()?),
+            None => Place::Tcp(url.resolve()?, Arc::default()),
             #[cfg(unix)]
             Some(path) => Place::Unix(path.clone()),
             #[cfg(not(unix))]
@@ -115,8 +117,8 @@ impl Connector {
 
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.place {
-            Place::Tcp(addresses) => {
-                let stream = TcpStream::connect(&addresses[..]).await?;
+            Place::Tcp(addresses, accepted) => {
+                let stream = connect(addresses, accepted).await?;
                 stream.set_nodelay(!self.nagle)?;
                 self.secure(stream).await
             }
@@ -131,6 +133,20 @@ impl Connector {
             Some((connector, name)) => Ok(Box::new(connector.connect(name.clone(), stream).await?)),
         }
     }
+}
+
+/// Connects to one of the addresses, first to the one with the index `accepted`.
+async fn connect(addresses: &[SocketAddr], accepted: &AtomicUsize) -> io::Result<TcpStream> {
+    let first = accepted.load(Relaxed);
+    let mut result = Err(io::ErrorKind::NotFound.into());
+    for index in (first..addresses.len()).chain(0..first) {
+        result = TcpStream::connect(addresses[index]).await;
+        if result.is_ok() {
+            accepted.store(index, Relaxed);
+            break;
+        }
+    }
+    result
 }
 
 fn config(trust: &Trust, http2: bool) -> Result<ClientConfig, ConnectorError> {
