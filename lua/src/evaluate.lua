@@ -3,16 +3,17 @@
 
 local concat, format, gsub, tointeger = table.concat, string.format, string.gsub, math.tointeger
 
--- How many instructions the code of one request may run. They take about 15 ms, in which mGBA runs no frame. With
--- mGBA's setting `videoSync`, a callback of more than 50 ms stops emulation until mGBA is started again.
+-- How many instructions the code of one request may run, and how many more the conversion of its values to text. Each
+-- takes about 15 ms, in which mGBA runs no frame. With mGBA's setting `videoSync`, a callback of more than 50 ms stops
+-- emulation until mGBA is started again.
 local INSTRUCTIONS = 5000000
 local PERIOD = 100000 -- instructions between two checks of their count
--- The same in a coroutine. So many are also counted when a coroutine is created, because it can end before its first
--- check.
+-- The same in a coroutine. Each new coroutine also counts as this many instructions, because it can end before its
+-- first check.
 local THREAD_PERIOD = 250
 local DEPTH = 8 -- how deeply tables may be nested
 local ENTRIES = 10000 -- entries of all tables together
--- Bytes of the values as JSON, without the brackets of tables. The output has a separate limit of this size.
+-- Bytes of the values as JSON, without the punctuation of tables. The output has a separate limit of this size.
 local LENGTH = 262144
 local LINES = 1000 -- lines of output
 local MESSAGE = 4096 -- bytes of the error
@@ -218,11 +219,12 @@ count = counter(PERIOD)
 local count_in_thread = counter(THREAD_PERIOD)
 
 -- Calls a function, and stops it if it runs too many instructions. Returns what `pcall` returns, as a table.
-function limited(run, ...)
+function limited(run)
   remaining = INSTRUCTIONS
   debug.sethook(count, "", PERIOD)
-  local results = table.pack(pcall(run, ...))
+  local results = table.pack(pcall(run))
   debug.sethook()
+  remaining = math.huge -- callbacks that the code has added have no limit, even if they use coroutines
   return results
 end
 

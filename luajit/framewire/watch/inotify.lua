@@ -20,33 +20,12 @@ local INNER = MASK - sys.IN_DELETE_SELF - sys.IN_MOVE_SELF + sys.IN_ONLYDIR + sy
 local kinds = {
   { sys.IN_CREATE + sys.IN_MOVED_TO, "created" },
   { sys.IN_DELETE + sys.IN_MOVED_FROM + sys.IN_DELETE_SELF + sys.IN_MOVE_SELF, "deleted" },
-  { sys.IN_CLOSE_WRITE, "changed" },
+  { sys.IN_CLOSE_WRITE + sys.IN_MODIFY, "changed" },
 }
 
 local Watch = {}
 Watch.__index = Watch
 
--- Removes a path from those of a watch number. The system's watch ends with the last path.
-local function detach(self, path, number)
-  local links = self.links[number] or {}
-  if self.paths[number] == path then
-    self.paths[number] = table.remove(links)
-  else
-    for index, link in ipairs(links) do
-      if link == path then
-        table.remove(links, index)
-        break
-      end
-    end
-  end
-  if not self.paths[number] then
-    C.inotify_rm_watch(self.fd, number)
-    self.links[number] = nil
-  end
-end
-
--- Watches a path. All paths of one file, such as hard links, have the same watch number: `paths` has the first of them,
--- and `links` has the others.
 local function watch_one(self, path, mask)
   local number = C.inotify_add_watch(self.fd, path, mask)
   if number < 0 then
@@ -55,34 +34,15 @@ local function watch_one(self, path, mask)
     if code == sys.ENOSPC then message = "cannot watch '" .. path .. "': raise fs.inotify.max_user_watches" end
     return nil, message, code
   end
-  -- The path led to another file before, which may have further paths.
-  local earlier = self.numbers[path]
-  if earlier and earlier ~= number and self.links[earlier] then detach(self, path, earlier) end
-  local first = self.paths[number]
-  if first and first ~= path and self.numbers[first] == number then
-    local facts, other = files.facts(path), files.facts(first)
-    local is_file = facts and facts.kind ~= "directory"
-    -- If the file was renamed, `first` does not exist, or is another file.
-    if is_file and not (other and other.inode == facts.inode) then
-      self.numbers[first] = nil
-    elseif is_file then
-      if self.numbers[path] == number then return true end
-      local links = self.links[number] or {}
-      self.links[number], links[#links + 1], self.numbers[path] = links, path, number
-      return true
-    end
-    -- Two paths of a folder: after lost changes, only the new one is certain to exist.
-  end
   self.paths[number] = path
   self.numbers[path] = number
   return true
 end
 
--- Stops watching a path. The system's watch ends with the last path.
 local function forget(self, path)
   local number = self.numbers[path]
-  self.numbers[path], self.is_deep[path] = nil, nil
-  detach(self, path, number)
+  C.inotify_rm_watch(self.fd, number)
+  self.numbers[path], self.paths[number], self.is_deep[path] = nil, nil, nil
 end
 
 local function is_inside(path, folder)
@@ -218,15 +178,11 @@ function Watch:read()
           follow(self, event, kind, path, changes)
         else
           changes[#changes + 1] = { kind = kind, path = path }
-          for _, link in ipairs(self.links[event.wd] or {}) do changes[#changes + 1] = { kind = kind, path = link } end
         end
       end
       -- The system has removed the watch, because the path no longer exists.
       if folder and band(event.mask, sys.IN_IGNORED) ~= 0 then
-        for _, link in ipairs(self.links[event.wd] or {}) do
-          if self.numbers[link] == event.wd then self.numbers[link] = nil end
-        end
-        self.paths[event.wd], self.links[event.wd] = nil, nil
+        self.paths[event.wd] = nil
         -- The same path may be watched again by now.
         if self.numbers[folder] == event.wd then self.numbers[folder], self.is_deep[folder] = nil, nil end
       end
@@ -251,8 +207,6 @@ function M.new()
     --- Paths by inotify's watch numbers, and the numbers by path.
     paths = {},
     numbers = {},
-    --- Further paths of the same file, by watch number.
-    links = {},
     --- Paths that were added with `recursive`; all folders that are watched for them; and entries that `watch_tree` has
     --- already reported as created.
     roots = {},
