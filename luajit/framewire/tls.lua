@@ -214,13 +214,14 @@ local function shake_hands(self, timeout)
   end
 end
 
--- Performs the handshake of a new TLS connection and returns the connection. If the handshake fails, closes it.
+-- Closes a TLS connection whose handshake failed or cannot begin. Returns the other arguments.
 local function give_up(secure, ...)
   secure.broken = true
   secure:close()
   return ...
 end
 
+-- Performs the handshake of a new TLS connection and returns the connection. If the handshake fails, closes it.
 local function complete(secure, timeout)
   local ok, message = shake_hands(secure, timeout or 10)
   if ok then return secure end
@@ -257,7 +258,10 @@ function Context:connect(connected, host, timeout)
     return nil, "TLS needs the name of the server"
   end
   local secure, message = new_secure(self, connected)
-  if not secure then return nil, message end
+  if not secure then
+    connected:close()
+    return nil, message
+  end
   local handle = secure.ssl
   ssl.SSL_set_connect_state(handle)
   if is_address(host) then

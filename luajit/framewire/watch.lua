@@ -15,9 +15,8 @@
 -- (Linux only). Everything in a new folder is reported as created. If a file in it is already complete, it is possible
 -- that no "changed" follows. "unwatched" means that a folder cannot be watched; the field `message` has the reason.
 --
--- On Linux, if a folder is added with two paths, such as "a" and "./a", its changes have the path that was added last.
--- If a file is added with two paths, such as two hard links, each change is reported for both. Then "deleted" means
--- that one of the links was moved, or that the last link was removed.
+-- On Linux, if a file or folder is added with two paths, such as "a" and "./a" or two hard links, its changes have the
+-- path that was added last.
 
 local sys = require "framewire.sys"
 

@@ -20,7 +20,7 @@ local INNER = MASK - sys.IN_DELETE_SELF - sys.IN_MOVE_SELF + sys.IN_ONLYDIR + sy
 local kinds = {
   { sys.IN_CREATE + sys.IN_MOVED_TO, "created" },
   { sys.IN_DELETE + sys.IN_MOVED_FROM + sys.IN_DELETE_SELF + sys.IN_MOVE_SELF, "deleted" },
-  { sys.IN_CLOSE_WRITE + sys.IN_MODIFY, "changed" },
+  { sys.IN_CLOSE_WRITE, "changed" },
 }
 
 local Watch = {}
