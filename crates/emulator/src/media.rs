@@ -67,15 +67,11 @@ impl PendingPicture {
 /// Receives the sound of each frame. An emulator keeps sound only while a receiver exists.
 #[derive(Debug)]
 pub struct Audio {
-    receiver: broadcast::Receiver<Arc<Sound>>,
-    skipped: u64,
+    pub(crate) receiver: broadcast::Receiver<Arc<Sound>>,
+    pub(crate) skipped: u64,
 }
 
 impl Audio {
-    pub(crate) fn new(receiver: broadcast::Receiver<Arc<Sound>>) -> Audio {
-        Audio { receiver, skipped: 0 }
-    }
-
     /// Waits for the sound of the next frame. Sound that was not read in time is skipped. Returns `None` when the
     /// emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Sound>> {

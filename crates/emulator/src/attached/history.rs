@@ -114,6 +114,11 @@ impl StateFetcher {
         progress.breaks += 1;
     }
 
+    /// Called when it is not known whether a `rewind` was performed.
+    pub fn forget_rewind(&self) {
+        self.progress.lock().went_to = None;
+    }
+
     /// Called when the script reports that a state was loaded. If an operation `rewind` loaded the state, this changes
     /// nothing. `frame` is the frame counter in the report, up to [`EVENT_FRAMES`] after that of the state.
     pub fn note_state(&self, frame: u32) {

@@ -20,7 +20,6 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-use crate::history::Beginning;
 use crate::{
     Audio, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Run, State, Video, Watch,
     WatchRequest,
@@ -111,8 +110,8 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
                 }
                 shared.apply(&effects, outcome);
             } else if rewind.is_some() {
-                // The script may have loaded the state already.
-                shared.fetcher.discontinue(Beginning::State);
+                // If the script has loaded the state nevertheless, its event begins a new line.
+                shared.fetcher.forget_rewind();
             }
             drop(advance);
             responder.respond(result.map_err(Into::into));

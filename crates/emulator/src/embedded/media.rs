@@ -52,7 +52,7 @@ impl MediaOutputs {
     }
 
     pub fn audio(&self) -> Audio {
-        Audio::new(self.audio.subscribe())
+        Audio { receiver: self.audio.subscribe(), skipped: 0 }
     }
 }
 
