@@ -12,8 +12,9 @@ use crate::v1::control::{AtFrame, not_taken};
 
 /// mGBA's flag for the battery save in a state.
 const SAVE: u8 = 2;
-/// The sizes of saves are multiples of this number, without the bytes of a clock, which are fewer.
-const SAVE_UNIT: usize = 128;
+/// The size of a save is a multiple of this number, without the bytes of a clock after it, of which mGBA writes at most
+/// 136. Only the save of a TAMA5 cartridge is smaller: it has 32 bytes.
+const SAVE_UNIT: usize = 256;
 /// The largest file, in bytes. The largest save of a cartridge has 128 KiB; files of other emulators have some bytes
 /// for a clock after it.
 const LARGEST: usize = (128 << 10) + 64;
@@ -40,10 +41,19 @@ async fn battery_save(selected: SelectedEmulator) -> Result<Response> {
     Ok(([(FRAME, frame.to_string())], reply).into_response())
 }
 
+/// Extends a save that is shorter than the old one with the bytes of erased memory, as mGBA does when it opens a save
+/// file. Otherwise, mGBA would keep the rest of the old save. The bytes of a clock after it are kept.
+fn fill(save: &mut Vec<u8>, old: usize) {
+    let length = old - old % SAVE_UNIT;
+    if save.len() < length {
+        save.resize(length, 0xFF);
+    }
+}
+
 /// Replaces the battery save of the game, and resets the console.
 ///
-/// The body is a `.sav` file of at most 128 KiB, and at most 64 more bytes for a clock. The game's save file is
-/// replaced too.
+/// The body is a `.sav` file of at most 128 KiB, and at most 64 more bytes for a clock. If it is shorter than the save,
+/// the rest is filled with the byte FF. The game's save file is replaced too.
 #[utoipa::path(put, path = "/v1/save", operation_id = "loadBatterySave", tag = "states", params(EmulatorParam),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, description = "The battery save was replaced.", body = AtFrame)))]
@@ -61,12 +71,7 @@ async fn load_battery_save(
     let _share = selected.share(&op)?;
     let now: Vec<u8> = selected.perform(op).await?.single()?.try_into()?;
     let now = Savestate::read(&now)?;
-    // mGBA writes the new save over the beginning of the old one. So a shorter file is extended, with the bytes of erased
-    // memory, as mGBA does when it opens a save file. The bytes of a clock after the save are not erased.
-    let length = now.save().map_or(0, |old| old.len() - old.len() % SAVE_UNIT);
-    if save.len() < length {
-        save.resize(length, 0xFF);
-    }
+    fill(&mut save, now.save().unwrap_or_default().len());
     let data = now.with_save(&save);
     let batch = selected.keyed(vec![Op::LoadState { data, flags: SAVE }, Op::Reset {}]);
     let outcome = selected.perform(batch).await?;
@@ -78,4 +83,18 @@ async fn load_battery_save(
         return Ok(Json(AtFrame { frame }));
     }
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the emulator does not accept this save"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_save_is_filled_up_to_the_bytes_of_a_clock() {
+        for (old, length) in [(0, 1), (512, 512), (0x8010, 0x8000), (0x8030, 0x8000), (0x8088, 0x8000)] {
+            let mut save = vec![1];
+            fill(&mut save, old);
+            assert_eq!(save.len(), length, "{old}");
+        }
+    }
 }
