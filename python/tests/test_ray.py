@@ -331,6 +331,7 @@ def test_a_stranger_that_sends_nothing_does_not_delay_a_worker() -> None:
         listener.settimeout(0.2)
         with socket.create_connection(address, 30), pytest.raises(TimeoutError):
             _connection.accept(listener, secret)
+        assert listener.gettimeout() == 0.2
 
 
 def test_a_worker_accepts_only_its_program() -> None:

@@ -383,6 +383,9 @@ export class MemoryPanel {
     if (this.#domain.value !== chosen) {
       this.#updateNames();
       this.goTo(this.#first);
+    } else if (this.#grid.selected >= this.#end) {
+      // The domain of this game is smaller.
+      this.goTo(this.#end - 1);
     }
     this.#showBar();
     this.#showWanted();

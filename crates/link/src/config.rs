@@ -11,8 +11,8 @@ pub struct Config {
     pub capacity: usize,
     /// Longest time for an attempt to connect.
     pub connect_timeout: Duration,
-    /// First delay before another attempt to connect. Each failure, and each connection that was shorter than this, doubles
-    /// the delay. After a longer connection, the link connects again at once.
+    /// First delay before another attempt to connect. Each failure, and each connection that was shorter than this,
+    /// doubles the delay. After a longer connection, the link connects again at once.
     pub first_retry: Duration,
     /// Longest delay before another attempt to connect. In addition, each delay varies at random by up to a quarter.
     pub last_retry: Duration,

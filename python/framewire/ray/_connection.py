@@ -10,6 +10,7 @@ it sends a secret that it has passed to the worker through Ray. So the worker ac
 
 from __future__ import annotations
 
+import errno
 import hmac
 import pickle
 import selectors
@@ -18,7 +19,6 @@ import struct
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,6 +131,7 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
 
     Raises:
         TimeoutError: The program has not done this within the timeout of the listener.
+        OSError: The system cannot accept connections, for example because too many files are open.
     """
     timeout = listener.gettimeout()
     end = None if timeout is None else time.monotonic() + timeout
@@ -147,12 +148,16 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
                 for key, _ in selector.select(left):
                     connected = key.data
                     if connected is None:
-                        # The other side may already have ended the connection.
-                        with suppress(BlockingIOError, ConnectionError):
+                        try:
                             connected = listener.accept()[0]
-                            connected.setblocking(False)
-                            given[connected] = b""
-                            selector.register(connected, selectors.EVENT_READ, connected)
+                        except OSError as error:
+                            # These do not go away. Other errors belong to a connection that has already ended.
+                            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                                raise
+                            continue
+                        connected.setblocking(False)
+                        given[connected] = b""
+                        selector.register(connected, selectors.EVENT_READ, connected)
                         continue
                     try:
                         data = connected.recv(SECRET_BYTES - len(given[connected]))

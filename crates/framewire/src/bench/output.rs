@@ -82,13 +82,14 @@ impl Output {
 /// Checks that a file can be written later, without changing it now, and returns its real path.
 fn check(path: &Path) -> io::Result<PathBuf> {
     if is_pipe(path) {
-        // Opening a pipe would wait for its reader, and closing it would end the reader. A pipe such as /dev/stdout has no
-        // real path.
+        // Opening a pipe would wait for its reader, and closing it would end the reader. A pipe such as /dev/stdout has
+        // no real path.
         return Ok(path.to_owned());
     }
     if path.exists() {
         OpenOptions::new().append(true).open(path)?;
-        return path.canonicalize();
+        // Two names of one device are accepted, because a device does not lose what was written to it before.
+        return if path.is_file() { path.canonicalize() } else { Ok(path.to_owned()) };
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     framewire_files::check_writable(folder)?;

@@ -65,14 +65,13 @@ fn a_flood_instead_of_a_greeting_is_refused() {
 #[test]
 fn a_script_that_ends_each_connection_is_connected_again_after_a_pause() {
     let peer = Peer::start(|_, mut script| script.greet());
-    let retry = Duration::from_millis(200);
-    let config =
-        Config { address: peer.address.clone(), first_retry: retry, last_retry: retry, ..Config::default() };
+    let (first_retry, last_retry) = (Duration::from_millis(500), Duration::from_secs(1));
+    let config = Config { address: peer.address.clone(), first_retry, last_retry, ..Config::default() };
     let begun = Instant::now();
     let client = Client::with(config);
     client.wait_for("four connections", |_| peer.connections() >= 4);
-    // Each of the three pauses is at least three quarters of `retry`.
-    assert!(begun.elapsed() >= Duration::from_millis(450));
+    // The three pauses are at least three quarters of 0.5 s, 1 s and 1 s.
+    assert!(begun.elapsed() >= Duration::from_millis(1875));
 }
 
 #[test]
@@ -81,8 +80,8 @@ fn a_reply_without_an_end_ends_the_connection() {
         script.greet_as_mgba_http()?;
         flood(&mut script, b"x")
     });
-    // The link shows the problem until it connects again. The connection counts as short even on a slow machine, so that is
-    // after at least 45 s.
+    // The link shows the problem until it connects again. The connection counts as short even on a slow machine, so
+    // that is after at least 45 s.
     let first_retry = Duration::from_secs(60);
     let config =
         Config { address: peer.address.clone(), first_retry, last_retry: first_retry, ..Config::default() };
