@@ -95,8 +95,8 @@ bench: lab
 		--json docs/performance/figures.json --page docs/performance.md)
 
 # The long run: for MINUTES (10), sends requests of mixed sizes through the server to an mGBA window. Then it tests saving with
-# kills and full disks. The results of ten minutes go to docs/performance/soak.json and docs/performance.md; those of other
-# lengths are only printed.
+# kills and full disks. The results of a ten-minute run go to docs/performance/soak.json and docs/performance.md; those of
+# other runs are only printed.
 soak: lab
 	target/release/framewire-lab soak $(if $(filter-out 10,$(MINUTES)),--minutes $(MINUTES),\
 		--json docs/performance/soak.json --page docs/performance.md)
@@ -147,7 +147,7 @@ bench-python: setup-test
 	target/python/bin/python python/benches/envs.py target/release/examples/bare --framewire target/release/framewire \
 		$(if $(PEERS),--peers $(PEERS)) --json docs/performance/environments.json
 
-# Benchmarks fleets of 1, 2 and 4 nodes on this machine, also while nodes are killed, in four minutes.
+# Benchmarks fleets of 1, 2 and 4 nodes on this machine, including while nodes are killed, in four minutes.
 bench-fleet: setup-test
 	$(MAKE) python-native PROFILE=release
 	cd python && ../target/python/bin/python benches/fleet.py --json ../docs/performance/fleets.json

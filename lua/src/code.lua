@@ -190,7 +190,7 @@ end
 local code = {}
 
 -- Decodes an expression. Returns a function that computes its value from the frame counter. `place` names the
--- expression in refusals. An expression that reads from a constant address without memory is refused too.
+-- expression in refusals. An expression that reads from a constant address where there is no memory is refused too.
 function code.compile(bytes, place)
   local self = { bytes = bytes, place = place, constant_reads = {} }
   local value, next_at = part(self, 1, 0)

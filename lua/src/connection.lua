@@ -44,7 +44,7 @@ function connection.new(socket)
     burst = 0, -- how many slices were sent since the script last slept, or since nothing was left to send
     unsent = 0, -- how many bytes wait to be sent in total, including those of the slice
     hold = limits.first_hold, -- while there is a backlog of requests, replies wait until they have this many bytes
-    stuck_time = nil, -- since when nothing could be sent, by the clock; nil if something could be sent
+    stuck_time = nil, -- the time on the clock since which nothing could be sent; nil if something could be sent
     stuck_tick = nil, -- the tick at that time
     -- Whether the client has closed its sending side. It then gets no more bytes, its remaining messages are performed,
     -- and the connection is closed.

@@ -3,9 +3,9 @@
 
 local concat, format, gsub, tointeger = table.concat, string.format, string.gsub, math.tointeger
 
--- How many instructions the code of one request may run, and how many more the conversion of its values to text. Each
--- takes about 15 ms, in which mGBA runs no frame. With mGBA's setting `videoSync`, a callback of more than 50 ms stops
--- emulation until mGBA is started again.
+-- How many instructions the code of one request may run, and how many more the conversion of its values to text may
+-- run. Each of the two takes about 15 ms, during which mGBA runs no frame. With mGBA's setting `videoSync`, a callback
+-- of more than 50 ms stops emulation until mGBA is started again.
 local INSTRUCTIONS = 5000000
 local PERIOD = 100000 -- instructions between two checks of their count
 -- The same in a coroutine. Each new coroutine also counts as this many instructions, because it can end before its

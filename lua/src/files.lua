@@ -23,7 +23,7 @@ local function cleaned(path)
   return "/" .. table.concat(names, "/")
 end
 
--- Whether a path is in a folder of devices or of files of the kernel.
+-- Whether a path is in a folder of device files or of the kernel's own files.
 local function is_of_system(path)
   if sub(path, 1, 1) ~= "/" then
     return false

@@ -28,7 +28,7 @@ local keyed = {}
 
 local digests, replies = {}, {} -- by key: the batch or its hash, and the reply
 local count = 0 -- of the keys
-local under_way = {} -- by key whose reply is not final yet: its index in `order`
+local under_way = {} -- for each key whose reply is not final yet: its index in `order`
 -- The keys in the order in which they expire, and the times from which their full time is counted; false in place of a
 -- key that was moved to the end. The indices are `first` to `last`.
 local order, times = {}, {}

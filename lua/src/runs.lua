@@ -77,7 +77,8 @@ local function decode(bytes)
   return run
 end
 
--- Raises a refusal if these bytes are not a run, or if a condition reads from a constant address without memory.
+-- Raises a refusal if these bytes are not a run, or if a condition reads from a constant address where there is no
+-- memory.
 runs.check = decode
 
 -- The index of the first condition that holds, counted from 0; nil if no condition holds.

@@ -185,7 +185,7 @@ local function finish(session, late)
   late.reply, late.final = reply, true
 end
 
--- Makes those late replies of a session final whose frames have run, or for which lockstep has ended too early.
+-- Makes final those late replies of a session whose frames have run, or for which lockstep has ended too early.
 function sessions.finish(session)
   if not unfinished[session] then
     return

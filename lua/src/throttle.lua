@@ -13,7 +13,7 @@ local ticks = require "ticks"
 
 local clock = os.clock
 
--- Seconds. The credit never falls below minus this, so that it recovers within `large_wait`.
+-- Seconds. The credit never falls below the negative of this, so that it recovers within `large_wait`.
 local DEBT = limits.large_wait * limits.large_share
 
 local throttle = {}

@@ -71,8 +71,8 @@ end
 
 -- Whether a connection may continue: its first message must begin with a known key, such as `core.step`. The reason is
 -- that any web page can make a browser connect to this machine. The browser then sends the head of an HTTP request or a
--- TLS hello. Its bytes can contain messages for this script that the page has chosen, but they cannot begin with a
--- message.
+-- TLS hello. The bytes that it sends can contain messages for this script, chosen by the page, but cannot begin with
+-- one.
 local function is_client(self)
   local bytes = inbox.beginning(self.inbox)
   local known, is_message = messages.begins_known(bytes)

@@ -1,7 +1,7 @@
 -- The video RAM of a Game Boy as a memory domain: its banks of 8 KiB, one after the other. It replaces mGBA's own
--- domain, in which each bank is followed by as many bytes of the cartridge's RAM. In addition, the offset of a write
--- to mGBA's domain counts from the bank that the game has mapped. If that is the second bank, a write can go outside of
--- mGBA's memory.
+-- domain, in which each bank is followed by the same number of bytes of the cartridge's RAM. In addition, the offset of
+-- a write to mGBA's domain counts from the bank that the game has mapped. If that is the second bank, a write can go
+-- outside of mGBA's memory.
 
 local concat = table.concat
 

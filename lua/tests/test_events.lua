@@ -95,7 +95,7 @@ served("a link gets the changes of its watches and all other events, a text clie
   eq(received(new), "event 3 1 5 0 0 0 2 0 0 0 2 0 0 0 2 0 0 0 7 7 254 255 1 0 0 0 3 2 5")
   next_frame()
   eq(received(new), "")
-  emu.frame = 1 -- `received` expects that events are of this frame; those of `other` are one frame old
+  emu.frame = 1 -- `received` expects events from this frame; those of `other` are one frame old
   eq(received(other), "event 2 2 5")
   eq(texter.written, "")
 end)

@@ -140,7 +140,7 @@ end
 function M.serve(options)
   if type(options.handler) ~= "function" then return nil, "http.serve needs a handler function" end
   local count = options.workers or 1
-  -- Otherwise, each worker would fail by itself, again and again.
+  -- This is checked here: otherwise, each worker would fail by itself, again and again.
   local limits, problem = servers.read_limits(options.limits)
   if not limits then return nil, problem end
   local context
@@ -150,7 +150,7 @@ function M.serve(options)
     if not context then return nil, message end
   end
   if count > 1 and options.poller then
-    -- Otherwise, each worker would fail by itself.
+    -- This is checked here: otherwise, each worker would fail by itself.
     local one, message = poller.new(options.poller)
     if not one then return nil, message end
     one:close()

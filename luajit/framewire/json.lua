@@ -33,7 +33,7 @@ end
 
 --- Reads a JSON text. If an object has a name twice, the last value is used.
 ---@param text string UTF-8
----@param options? table `max_depth`: how deep arrays and objects may be nested, 512 by default, at most 4096
+---@param options? table `max_depth`: how deeply arrays and objects may be nested, 512 by default, at most 4096
 ---@return any value nil if the text is not JSON
 ---@return string? message with line and column
 ---@return integer? place the byte of the text where the error is, from 1

@@ -1,5 +1,5 @@
---- Buffered streams on a loop. Writing never waits: bytes that the system does not accept yet wait in a buffer. If this
--- buffer is full, `write` returns false, so that a program can stop reading until the other side has caught up.
+--- Buffered streams on a loop. Writing never blocks: bytes that the system does not accept yet wait in a buffer. If
+-- this buffer is full, `write` returns false, so that a program can stop reading until the other side has caught up.
 --
 --   streams.serve(loop, listener, {
 --     on_data = function(stream, data)
@@ -305,7 +305,7 @@ local function start(loop, socket, settings)
     blocked = nil,
     --- Whether the socket must become writable before it can receive (only with TLS).
     starved = false,
-    --- Whether writes are collected because a callback runs.
+    --- Whether writes are collected because a callback is running.
     corked = false,
     paused = false,
     --- Whether the loop does not watch the socket, because the connection is broken and the stream is paused.

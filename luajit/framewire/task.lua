@@ -32,7 +32,7 @@ local FOREVER = 1e9
 
 local M = {}
 
---- The task that runs now.
+--- The running task.
 ---@return table|nil task nil outside of tasks, and in a coroutine that a task has created
 function M.current()
   local thread = running()

@@ -14,7 +14,7 @@ local sys = require "framewire.sys"
 local time = require "framewire.time"
 
 local net = sys.net
--- In bytes; no datagram is as large as this.
+-- The size of the buffer for a datagram, in bytes. Every datagram is smaller than this.
 local SIZE = 65536
 -- The most host addresses in each socket's cache.
 local REMEMBERED = 256

@@ -297,8 +297,8 @@ local function new(options, is_client)
     ended = false,
     code = nil,
     reason = nil,
-    --- With callbacks: a stream on a loop. Without: a socket, the messages for `receive` (`inbox`), and the frames to
-    --- send (`backlog`).
+    --- With callbacks: a stream on a loop. Without callbacks: a socket, the messages for `receive` (`inbox`), and the
+    --- frames to send (`backlog`).
     stream = nil,
     loop = nil,
     socket = nil,
@@ -383,7 +383,7 @@ end
 
 local M = {}
 
---- Answers a request by opening a WebSocket. With `on_message`, the WebSocket runs on the server's loop, also after the
+--- Answers a request by opening a WebSocket. With `on_message`, the WebSocket runs on the server's loop, even after the
 -- handler has returned. Without it, call this function in a task (`http.task`); it returns when the WebSocket is open,
 -- and the WebSocket closes when the handler returns.
 ---@param request table

@@ -127,7 +127,7 @@ test("after a look at a running game, picture and memory are of the same frame",
   local game = connect()
   local memory = ffi.cast("const struct fw_demo_game *", assert(game:watch(player.ADDRESS, player.SIZE)))
   -- Wait until the title has been drawn. Afterwards, the lamps in the picture must match the keys in memory, because
-  -- both are of the same frame.
+  -- both belong to the same frame.
   check.eventually(5, function() return game:look() and memory.frame > 5 end, "the game has begun")
   for number = 1, 300 do
     assert(game:call("set_keys", number % 2 == 0 and 1 or 0))

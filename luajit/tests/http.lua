@@ -60,7 +60,7 @@ local handler = http.routes {
   ["GET /hold"] = function(_, response) late = response:later() end,
   ["GET /held"] = function(_, response) response:text(200, tostring(late ~= nil)) end,
   ["GET /release"] = function(_, response)
-    -- Sends another connection's response while this handler still runs.
+    -- Sends another connection's response while this handler is still running.
     late:text(200, "released")
     response:text(200, "done")
   end,

@@ -272,7 +272,8 @@ end)
 
 check.test("tasks share a client", function()
   with_client(nil, function(client, base)
-    -- One after the other, the requests would always take longer. A busy machine delays them only sometimes.
+    -- If the requests ran one after the other, they would always take longer. A busy machine delays them only
+    -- sometimes.
     check.eventually(10, function()
       local loop = assert(loops.new { log = function(line) error(line) end })
       local all = {}

@@ -24,7 +24,8 @@ for _, name in ipairs { "epoll", "poll" } do
         check.equal(idle[i]:ask("GET", "/").body, "hello")
       end
       local other = client.connect(port)
-      -- If idle connections slowed down the other one, every round would be slow. A busy machine slows down only some.
+      -- If idle connections slowed down the other one, every round would be slow. A busy machine slows down only some
+      -- rounds.
       check.eventually(30, function()
         return process.timed(function()
           for _ = 1, 1000 do check.equal(other:ask("GET", "/").body, "hello") end

@@ -1,6 +1,6 @@
---- Calls every public function and method with arguments that make no sense, and every method also after `close`. Each
--- call must return or raise an error, and must not crash the process. The test finds the functions and classes in the
--- modules. A new class needs an entry in `objects`, which says how to create an object of it.
+--- Calls every public function and method with arguments that make no sense. Every method is also called on a closed
+-- object. Each call must return or raise an error, and must not crash the process. The test finds the functions and
+-- classes in the modules. A new class needs an entry in `objects`, which says how to create an object of it.
 
 local ffi = require "ffi"
 local channel = require "framewire.channel"

@@ -117,7 +117,7 @@ check.test("if an address does not answer, the next one is tried", function()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
   local close = silent_listener(port)
-  -- On a busy machine, the connection can take longer, or more than its whole time.
+  -- On a busy machine, connecting can take longer than the test allows, or even time out.
   check.eventually(5, function()
     local client, problem
     local seconds = process.timed(function()

@@ -298,7 +298,7 @@ local function run_tasks()
 end
 
 check.test("tasks read, write, connect, accept and sleep without blocking each other", function()
-  -- One after the other, the tasks would always take longer. A busy machine delays them only sometimes.
+  -- If the tasks ran one after the other, they would always take longer. A busy machine delays them only sometimes.
   check.eventually(5, function() return run_tasks() < 0.5 end, "the tasks ran at the same time")
 end)
 
@@ -515,7 +515,7 @@ check.test("many waits use few timers", function()
 end)
 
 check.test("a timer that restarts itself does not block the loop", function()
-  -- A busy machine runs only a few rounds in some of these times.
+  -- On a busy machine, there is time for only a few rounds in some of the attempts.
   check.eventually(5, function()
     local loop = new_loop()
     local one, other = pair()
@@ -559,7 +559,8 @@ check.test("handlers of a web server can be tasks", function()
     },
   }, function(port)
     local all = {}
-    -- One after the other, the handlers would always take longer. A busy machine delays them only sometimes.
+    -- If the handlers ran one after the other, they would always take longer. A busy machine delays them only
+    -- sometimes.
     check.eventually(10, function()
       return process.timed(function()
         for i = 1, 20 do

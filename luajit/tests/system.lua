@@ -44,7 +44,7 @@ check.test("a look-up leaves the loop free, with a callback and in a task", func
     done "task"(resolve.addresses("localhost"))
   end)
   check.equal(left, 4, "nothing was looked up before the loop ran")
-  loop:after(60, function() error("no answer") end) -- a name server that does not answer costs ten seconds and more
+  loop:after(60, function() error("no answer") end) -- a name server that does not answer takes ten seconds or more
   assert(loop:run())
   loop:close()
   check.equal(check.holds(seen.addresses, "127.0.0.1"), true)

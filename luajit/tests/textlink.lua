@@ -67,7 +67,8 @@ local function run_script(listener)
   assert(loop:run())
 end
 
--- Milliseconds for which the bridge waits for a reply, unless a test needs less. A busy machine delays replies less.
+-- Milliseconds for which the bridge waits for a reply, unless a test needs a shorter time. Even on a busy machine,
+-- replies are delayed by less than this.
 local PATIENT = 4000
 
 -- Runs the bridge for a script at a port. Calls `body` with the bridge's port, and a function that sends it a message
@@ -210,7 +211,7 @@ check.test("a message times out if no script accepts the connection", function()
   -- The system accepts the connection, but nothing reads from it. The same happens while mGBA is paused.
   local listener = assert(socket.listen { port = 0 })
   with_bridge(select(2, listener:name()), function(_, ask)
-    -- With the bridge's default, it would take 3 s each time. A busy machine delays only some answers.
+    -- With the bridge's default, the answer would take 3 s each time. A busy machine delays only some answers.
     check.eventually(5, function()
       local seconds = process.timed(function() check.equal(ask("hello"), 504) end)
       assert(seconds >= 0.4, "took " .. seconds)

@@ -32,7 +32,7 @@ for _, name in ipairs { "epoll", "poll" } do
   end
 
   test("a head that arrives too slowly gets a 408", { header_timeout = 0.3 }, function(port)
-    -- Without the setting, it takes ten seconds each time. A busy machine delays only some answers.
+    -- Without the setting, the answer would take ten seconds each time. A busy machine delays only some answers.
     check.eventually(5, function()
       local slow = client.connect(port)
       local seconds = process.timed(function()

@@ -499,7 +499,7 @@ check.test("a WebSocket that opens after accept has timed out is closed, and doe
     check.equal(status, "101")
     check.equal(message, "closed")
     slow:close()
-    reaches("^timeout slept [1-9]") -- on a busy machine, for longer than the 1 s
+    reaches("^timeout slept [1-9]") -- on a busy machine, it sleeps for longer than 1 s
   end)
 end)
 

@@ -148,7 +148,7 @@ check.test("threads get and return values, run at the same time, and report erro
   local ok, message = thread.start(function() error("went wrong") end):join()
   check.equal(ok, false)
   check.contains(message, "went wrong")
-  -- One after the other, the threads would always take longer. A busy machine delays them only sometimes.
+  -- If the threads ran one after the other, they would always take longer. A busy machine delays them only sometimes.
   check.eventually(10, function()
     local threads, started = {}, time.monotonic()
     for index = 1, 8 do

@@ -42,7 +42,7 @@ RAM = 0x02000000
 
 
 class Figures:
-    """Measures, and keeps the rounds of each figure."""
+    """Runs the measurements, and keeps the results of all rounds for each figure."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -75,7 +75,7 @@ def timed(work: Callable[[], int]) -> Callable[[float], float]:
 
 @contextmanager
 def channel(program: Path, rom: Path) -> Iterator[Callable[[float], float]]:
-    """Yields a function that measures steps by LuaJIT over a channel.
+    """Yields a function that measures how fast a LuaJIT client steps a core over a channel.
 
     Each step runs a frame, and reads 64 bytes of memory and two pixels of the picture.
     """

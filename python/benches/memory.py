@@ -20,9 +20,9 @@ from pathlib import Path
 import framewire.envs
 
 FRAMES_PER_HOUR = 3600 * 16_777_216 // 280_896
-"""The seconds of an hour, times the console's clock rate, divided by the cycles of a frame."""
+"""The number of seconds in an hour, times the console's clock rate, divided by the cycles in a frame."""
 TOLERANCE = 1024
-"""In kilobytes. By default, one leaked picture per step of an environment would be more than a gigabyte."""
+"""In kilobytes. With the default arguments, one leaked picture per step would add up to more than a gigabyte."""
 
 
 def resident() -> int:

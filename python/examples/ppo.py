@@ -28,7 +28,7 @@ from framewire.envs import GameVectorEnv
 TRACE = 0.95
 """The parameter lambda of generalized advantage estimation."""
 CLIP = 0.2
-"""How much an update may change the probability of an action, as a fraction of it."""
+"""How much an update may change the probability of an action, as a fraction of that probability."""
 ENTROPY = 0.01
 """The weight of the entropy in the loss."""
 

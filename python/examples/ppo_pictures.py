@@ -5,8 +5,8 @@
     python examples/ppo_pictures.py --play policy.npz [--gif agent.gif]
 
 The first command trains an agent on the processor, and compares it with random actions and with a rule that follows the
-ball. `--policy` is a file for its weights. The second command plays with these weights and prints the same comparison.
-With `--gif`, both commands also write the first seconds of an episode as an animation.
+ball. `--policy` names the file to which it writes the agent's weights. The second command plays with these weights and
+prints the same comparison. With `--gif`, both commands also write the first seconds of an episode as an animation.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class AsyncWatch(AsyncIterator[Change]):
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._ready:
-            # Some events contain no change, such as `missed`.
+            # Some events, such as `missed`, contain no change.
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             event = await self._transport.event(self._subscription, left)
             if event is None:

@@ -174,12 +174,12 @@ class AsyncTransport:
         stream = self._stream
         if stream is not None and stream.transport is not None:
             stream.transport.close()
-            # The event loop closes the socket, with TLS only after the server has answered.
+            # The event loop closes the socket. With TLS, it does so only after the server has answered.
             try:
                 await asyncio.wait([stream.closed], timeout=_CLOSE_SECONDS)
             finally:
                 stream.transport.abort()
-            # After an abort, the event loop closes the socket in its next rounds.
+            # After an abort, the event loop closes the socket in one of its next iterations.
             await asyncio.wait([stream.closed], timeout=_CLOSE_SECONDS)
 
     def _check_open(self) -> None:

@@ -22,8 +22,8 @@ T = TypeVar("T")
 class CoreBatch:
     """Operations that are performed in order at the end of `with`. Only `advance` runs frames between them.
 
-    If an operation fails, the batch ends with its exception. `op` of the exception is the number of the operation, from
-    0. The operations before it were performed, and their results have values.
+    If an operation fails, the batch ends with its exception. `op` of the exception is the number of the operation,
+    counted from 0. The operations before it were performed, and their results have values.
 
     Attributes:
         frame: The frame counter after the batch; None before the batch has run.

@@ -65,7 +65,7 @@ def socket_url(url: str, path: str, emulator: str | None) -> str:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port
         (parts.hostname or "").encode("idna")
-    except (TypeError, ValueError):  # not a text, a wrong port or host, or a bracket of IPv6 that is not closed
+    except (TypeError, ValueError):  # not text, a wrong port or host, or an unclosed bracket of an IPv6 address
         raise wrong from None
     if parts.scheme not in schemes or not parts.hostname or parts.query or parts.username or port == 0:
         raise wrong

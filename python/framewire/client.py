@@ -74,7 +74,7 @@ def connect(
     Raises:
         ConnectionFailed: There is no server at this address.
         InvalidRequest: The URL is not valid.
-        NotAllowed: The server needs another token.
+        NotAllowed: The server needs a different token.
         NotFound: There is no such emulator.
     """
     url = url or os.environ.get("FRAMEWIRE_URL") or LOCAL
@@ -479,7 +479,7 @@ class Client:
         """Records every input with its frame until `stop`, or until the end of `with client.record():`.
 
         Args:
-            name: The name of the recording. None means the present time.
+            name: The name of the recording. If it is None, the current time becomes the name.
             start: `state`, the current state, or `power-on`, which resets the console.
             every: Frames from one hash of the picture to the next; 60 by default.
             note: Text to store in the recording.

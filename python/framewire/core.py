@@ -81,8 +81,7 @@ def load(
         patch: An IPS, UPS or BPS file, which is applied to the ROM in memory.
         cheats: Cheat files of mGBA.
         bios: The console's BIOS. If it is None, mGBA uses its own replacement, which starts the game at once.
-        gb_model: The model of a Game Boy: "dmg", "mgb", "sgb", "sgb2", "cgb" or "agb". None chooses the model from the
-            ROM.
+        gb_model: The model of a Game Boy: "dmg", "mgb", "sgb", "sgb2", "cgb" or "agb". If it is None, the ROM decides.
         gb_palette: The colours of a monochrome Game Boy, from white to black, such as "e0f8d0,88c070,346856,081820".
         sgb_borders: Whether pictures of a Super Game Boy include its border.
         save_type: The save memory of a GBA game: "auto", "none", "sram", "sram512", "flash512", "flash1m", "eeprom" or
@@ -509,7 +508,7 @@ class Core(CoreMemory):
         """Records every input with its frame until `stop`, or until the end of `with core.record():`.
 
         Args:
-            name: The name of the recording. None means the present time.
+            name: The name of the recording. If it is None, the current time becomes the name.
             start: `state`, the current state, or `power-on`, which resets the console.
             every: Frames from one hash of the picture to the next; 60 by default.
             note: Text to store in the recording.

@@ -77,7 +77,7 @@ class NotAllowed(RequestFailed, PermissionError):
 
 
 class NotFound(RequestFailed, LookupError):
-    """Something that the request names does not exist, such as a snapshot, or it belongs to another game."""
+    """Something that the request names, such as a snapshot, does not exist or belongs to another game."""
 
     status = 404
 

@@ -24,7 +24,7 @@ SYMBOLS = ROOT / "rom/memory-map.toml"
 def reserved_port() -> Iterator[int]:
     """Reserves a port on which nothing listens. No other program gets it until the end of the context.
 
-    On Linux, a server can listen on it nevertheless, with the option `SO_REUSEADDR`, because this socket does not listen.
+    On Linux, a server can still listen on it with the option `SO_REUSEADDR`, because this socket does not listen.
     """
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

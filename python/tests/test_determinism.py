@@ -1,4 +1,4 @@
-"""The same seed and the same actions give the same states and observations, in whatever way they are played."""
+"""The same seed and the same actions give the same states and observations, however the actions are played."""
 
 from __future__ import annotations
 

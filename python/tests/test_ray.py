@@ -41,7 +41,7 @@ from tests import test_envs
 from tests.clusters import STORE, small_cluster
 from tests.games import demo_scenario
 
-# Ray's own code causes warnings, also about sockets that it leaves open for its processes.
+# Ray's own code causes warnings, including some about sockets that it leaves open for its processes.
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 
 ENVS = 4
@@ -230,7 +230,7 @@ observe.memory = ["ball_x", "paddle_x"]
     expected = [vector.reset(seed=2)[0], *(vector.step(actions(step))[0] for step in range(20))][-1]
     for is_shared in (True, False):
         if not is_shared:
-            # Without `memfd_create`, no memory is shared, as with another machine.
+            # Without `memfd_create`, no memory is shared, as if the worker were on another machine.
             monkeypatch.delattr(os, "memfd_create")
         with Fleet(both, num_envs=ENVS) as fleet:
             assert (fleet._setup.memory is not None) == is_shared
@@ -381,7 +381,7 @@ def test_progress_and_metrics_name_nodes_and_restarts(second: Any, monkeypatch: 
     monkeypatch.setattr(_metrics, "Counter", Metric)
     monkeypatch.setattr(_metrics, "Gauge", Metric)
     monkeypatch.setattr(_metrics, "_EVERY", 1e-9)
-    # Only the last line is written, even if the new worker takes long to start.
+    # Only the last line is written, even if the new worker takes a long time to start.
     monkeypatch.setattr("framewire.ray._progress._IN_FILE", 1e9)
     out = io.StringIO()
     with Fleet(None, "memory", num_envs=ENVS) as fleet:
@@ -484,7 +484,7 @@ def test_unsuitable_nodes_are_refused(second: Any, tmp_path: Path, monkeypatch: 
 def test_a_search_finds_the_same_on_a_fleet_and_here(
     cluster: Cluster, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Only the last line of the progress is written, even if the search takes long.
+    # Only the last line of the progress is written, even if the search takes a long time.
     monkeypatch.setattr("framewire.ray._progress._IN_FILE", 1e9)
     options: dict[str, Any] = {
         "scenario": "memory",
@@ -626,13 +626,13 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         local.step()
         assert outline(again) == outline(resumed) == outline(local)
 
-        # Only the search has the actions that lead to a state, so the explorer alone cannot play to it again.
+        # Only the search has the actions that lead to a state, so the explorer alone cannot reach that state again.
         kill_shard(explorer, 0)
         kill_shard(explorer, 1)
         name = next(entry.state for entry in reversed(resumed.archive.entries) if entry.state)
         with pytest.raises(StatesLost, match=r"the states of the search on node .* are lost"):
             explorer.rollouts([Job(name, (0,))])
-        # If the actions lead to another state than the lost one, that is an error.
+        # If the actions lead to a state other than the lost one, that is an error.
         best = max(resumed.archive.best.values())
         resumed.archive.entries[best].actions = resumed.archive.entries[best].actions[:-1]
         with pytest.raises(
@@ -710,7 +710,7 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
     def refused(where: str) -> None:
         message = rf"the object store of {where} is full, and so is the disk .*start Ray with a greater --object-store"
         times: list[float] = []
-        # On a busy machine, Ray can take long to start the workers. Then measure again.
+        # On a busy machine, Ray can take a long time to start the workers. Then measure again.
         while not times or times[-1] >= 60:
             assert len(times) < 5, f"the errors must not wait for start_timeout: {times}"
             begin = time.monotonic()
@@ -912,7 +912,7 @@ def kill_actor(actor: Any) -> None:
 
 
 def kill_node(cluster: Cluster, node: Any, workers: Sequence[Any]) -> None:
-    """Kills Ray's processes of a node and those of these workers that are there, as if its machine had lost power."""
+    """Kills a node's Ray processes, and those of `workers` that run there, as if its machine had lost power."""
     cluster.remove_node(node, allow_graceful=False)
     for group in workers:
         if group.place.node.id == node.node_id:

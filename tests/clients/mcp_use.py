@@ -175,7 +175,7 @@ async def until_free(listen):
             return await listen()
         except SubscriptionLost:
             assert time.monotonic() < end
-            # The server must notice that streams were closed, also those of this attempt. That takes up to 3.5 s.
+            # The server must notice that streams, including those of this attempt, were closed. That takes up to 3.5 s.
             await asyncio.sleep(5)
 
 

@@ -37,7 +37,7 @@ export const advance = (frames) =>
   post(frames === 1 ? "Advance one frame" : `Advance ${frames} frames`, "/v1/advance", { frames });
 
 /**
- * Goes back to a frame of the history. A line is a sequence of frames in the history without a gap.
+ * Goes back to a frame of the history. A line is a part of the history in which no frames are missing.
  * @type {(frame: number, line: number) => Action}
  */
 export const rewind = (frame, line) => post(`Go back to frame ${frame}`, "/v1/rewind", { frame, line });

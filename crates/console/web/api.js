@@ -56,8 +56,8 @@ const LOG_LENGTH = 100;
 
 /**
  * How long a request may wait for its answer. The server's own deadline is far shorter. Some requests have no limit here,
- * because the server limits how long they take: those with `wait=true` and those that advance, which wait until the game
- * has run enough frames, and uploads.
+ * because the server limits how long they take: uploads, requests with `wait=true` and requests that advance the game. The
+ * last two wait until the game has run enough frames.
  */
 const TIMEOUT_MS = 20_000;
 

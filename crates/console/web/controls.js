@@ -14,7 +14,7 @@ import { icon } from "./icons.js";
  * @property {string} label The visible text unless `compact`; always the accessible name.
  * @property {boolean} [compact]
  * @property {"primary" | "quiet" | "danger"} [kind]
- * @property {string} [hint] The tooltip. A compact button without a `hint` has its label as tooltip.
+ * @property {string} [hint] The tooltip. A compact button without a `hint` uses its label as the tooltip.
  */
 
 /**

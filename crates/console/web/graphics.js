@@ -173,7 +173,7 @@ class DetailBox {
     this.element.append(this.#canvas, el("div", {}, this.#title, this.#facts, this.#places));
   }
 
-  /** Hides the box, and marks its bytes no longer. */
+  /** Hides the box, and removes the mark from its bytes. */
   clear() {
     this.show(undefined);
     this.#shown = "";

@@ -177,7 +177,7 @@ function latencyBadge(app, latency) {
 }
 
 /**
- * A button that opens the command palette, also for users without a keyboard.
+ * A button that opens the command palette. Users without a keyboard need it.
  * @type {(openPalette: () => Promise<void>) => HTMLElement}
  */
 function commandsButton(openPalette) {

@@ -7,7 +7,7 @@ const MARKED_MS = 900;
 
 /**
  * @typedef {object} HexGridEvents
- * @property {(address: number) => void} move An address was selected, which may be outside the visible range.
+ * @property {(address: number) => void} move An address was selected. It may be outside the visible range.
  * @property {(address: number, value: number, bytes: number) => void} edit The user typed a number of this many bytes.
  * @property {(rows: number) => void} scroll The user turned the wheel. `rows` is negative for up.
  * @property {() => number} end Called to get the address after the last one that can be selected.

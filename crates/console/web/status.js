@@ -69,7 +69,7 @@ export class StatusPoller {
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
   /** @readonly Identifies the selected emulator's game: the value changes when another game is loaded. */
   game = new Store("");
-  /** How many `game` events came. Two games can have the same title and code. */
+  /** How many `game` events have arrived. Two games can have the same title and code. */
   #games = 0;
   #api;
   #rpc;

@@ -37,7 +37,7 @@ export class Symbols {
       if (game !== "") void this.#load();
     });
     poller.status.follow(({ phase, emulator }) => {
-      // While the server does not answer, or refuses the token, `emulator` is from before.
+      // While the server does not answer, or refuses the token, `emulator` is out of date.
       const isOld = phase === "unreachable" || phase === "locked";
       if (this.#failed && emulator?.connected && !isOld) void this.#load();
     });

@@ -59,7 +59,7 @@ const STEP = 12;
 const STEP_MS = 100;
 /** A change gets no mark if it is fewer than this many frames after the change before it. */
 const TOGETHER = 60;
-/** How many marks for changes each line has at most. These are the newest ones. */
+/** The largest number of marks for changes on each line. The line shows the newest ones. */
 const CHANGES = 20;
 /** The keyboard keys that go back while they are held. */
 const KEYS = new Set(["Comma", "Backquote"]);

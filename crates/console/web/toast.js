@@ -21,7 +21,8 @@ const MOST = 4;
  */
 export function toast(text, tone = "good", offer = undefined) {
   const place = byId("toasts");
-  // A copied text replaces the previous one in the clipboard. So its message replaces the message about that text.
+  // A copied text replaces the previous one in the clipboard. So the message about the new text replaces the message about
+  // the previous one.
   if (tone === "copied") place.querySelector(".toast.copied")?.remove();
   const close = el(
     "button",

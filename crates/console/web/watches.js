@@ -14,7 +14,7 @@ import { WatchSubscription } from "./watchsubscription.js";
  * @import { Symbols } from "./symbols.js"
  */
 
-/** How many points a plot keeps. A frame adds at most one, so these are at least ten seconds at normal speed. */
+/** How many points a plot keeps. A frame adds at most one, so they cover at least ten seconds at normal speed. */
 const KEPT = 600;
 /** How many frames a plot shows. */
 const SPAN = 600;

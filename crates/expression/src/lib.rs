@@ -47,7 +47,7 @@ pub use place::{Format, Names, NoNames, Place, Range, Symbol, Type, Variable};
 /// Longest text of an expression, in bytes.
 pub const MAX_TEXT: usize = 1024;
 /// The largest number of places that one [`Expression`] or [`Formula`] may read. A comparison with `bytes[…]` or
-/// `text[…]` has at most this many bytes, also in a [`Code`].
+/// `text[…]` has at most this many bytes, even in a [`Code`].
 pub const MAX_PLACES: usize = 64;
 /// The largest number of bytes of one `bytes[…]` or `text[…, LENGTH]`.
 pub const MAX_RANGE: u16 = 4096;

@@ -155,9 +155,9 @@ fn temporary_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries.filter_map(Result::ok).filter(is_unfinished).map(|entry| entry.path()).collect())
 }
 
-/// Locks a file exclusively, also against other handles in this process. Returns `false` if another handle has the
-/// lock. The lock ends when the file is closed or the process ends. If the file system or the operating system does not
-/// support locks, every call returns `true`.
+/// Locks a file exclusively. The lock excludes even other handles in this process. Returns `false` if another handle
+/// has the lock. The lock ends when the file is closed or the process ends. If the file system or the operating system
+/// does not support locks, every call returns `true`.
 pub fn lock(file: &File) -> bool {
     lock_if_supported(file).unwrap_or(true)
 }

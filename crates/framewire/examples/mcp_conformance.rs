@@ -86,8 +86,7 @@ struct Rounds {
     /// Whether the client gets a state, and sends it back. The state says which round the client answers.
     #[serde(default)]
     state: bool,
-    /// What to do with inputs for which the client declared no capability: leave them out if true, or else return an
-    /// error.
+    /// Whether to leave out inputs for which the client declared no capability. If false, such inputs cause an error.
     #[serde(default)]
     only_declared: bool,
 }

@@ -40,7 +40,8 @@ fn filter(quiet: bool) -> Targets {
     from_environment.unwrap_or_else(|| default_filter(level))
 }
 
-/// The filter without `RUST_LOG`. Of `rmcp`, the MCP library, it shows only warnings and errors, with two exceptions:
+/// The filter that applies without `RUST_LOG`. From `rmcp`, the MCP library, it shows only warnings and errors, with
+/// two exceptions:
 ///
 /// - It hides the warnings of `streamable_http_server`. This module logs a warning for each request that it refuses,
 ///   but the client gets the error anyway.

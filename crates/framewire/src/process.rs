@@ -39,7 +39,7 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
 /// The exit code of a program that was stopped with Ctrl+C.
 pub const INTERRUPTED: i32 = 130;
 
-/// Waits for Ctrl+C; forever, if the system cannot report it. Listens from this call on, even before the first poll.
+/// Waits for Ctrl+C, or forever if the system cannot report it. Listens from this call on, even before the first poll.
 pub fn interrupt() -> impl Future<Output = ()> {
     #[cfg(unix)]
     let listener = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
@@ -64,8 +64,8 @@ const SELECT: u64 = 1024;
 const RESERVED: u64 = 512;
 
 /// Raises the soft limit on open files to the hard limit: the usual 1,024 is less than the server's own limit on
-/// connections. With `scripts`, sets it so that libmgba's script sockets can handle every descriptor. Returns the
-/// number of HTTP connections that the new limit allows.
+/// connections. With `scripts`, sets the soft limit so that libmgba's script sockets can handle every descriptor.
+/// Returns the number of HTTP connections that the new limit allows.
 #[cfg(unix)]
 pub fn set_limit(scripts: bool) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

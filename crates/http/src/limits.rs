@@ -58,9 +58,9 @@ pub struct Limits {
     pub stall: Duration,
     /// After a stop signal, requests that clients have already sent may still arrive, several on one connection. So the
     /// server first continues to work normally for this time. Then, for the same time again, each reply has
-    /// `Connection: close`. After both times, the server closes idle connections.
+    /// `Connection: close`. After both periods, the server closes idle connections.
     pub last_call: Duration,
-    /// How long unfinished requests may still take after both times of [`last_call`](Limits::last_call). After that,
+    /// How long unfinished requests may still take after both periods of [`last_call`](Limits::last_call). After that,
     /// recordings and replays get the same time again to end.
     pub grace: Duration,
 }

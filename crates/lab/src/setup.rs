@@ -15,7 +15,7 @@ use crate::frames;
 const STUDY: &str = include_str!("study.lua");
 /// The pause after the start. In its first seconds, an emulator does extra work that would disturb the measurement.
 const SETTLING: Duration = Duration::from_secs(3);
-/// How many times a start is tried. mGBA sometimes crashes while its window opens, with either script and without one.
+/// How many times a start is tried. mGBA sometimes crashes while its window opens, with either script or without one.
 const TRIES: u32 = 3;
 /// The longest wait for a first reply.
 const START: Duration = Duration::from_secs(20);
@@ -110,8 +110,8 @@ impl Setup {
         Ok(Setup { emulator, script, address, frames, _files: files })
     }
 
-    /// Starts the emulator, if necessary in several attempts. Waits for the script's first answer, and then some more
-    /// seconds.
+    /// Starts the emulator, if necessary in several attempts. Waits for the script's first answer, and then for a few
+    /// more seconds.
     pub fn settled(place: Place, script: Script) -> anyhow::Result<Setup> {
         let mut tries = 1;
         loop {

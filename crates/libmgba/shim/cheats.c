@@ -56,7 +56,7 @@ static void write_rom(struct mCore* core, const struct rom_patch* patch, uint32_
 
 /* Does nothing. Each set in the list has this function as its `copyProperties`, as a mark that the set belongs to this
  * file. (libmgba calls `copyProperties` only for a new set, before it adds the set.) The address of a set is not enough
- * to recognise it: a set of a loaded state can have the address of a freed set, but it does not have this mark. */
+ * to recognise it: a set from a loaded state can have the address of a freed set, but it does not have this mark. */
 static void mark(struct mCheatSet* set, struct mCheatSet* from) {
 	UNUSED(set);
 	UNUSED(from);
@@ -142,7 +142,7 @@ static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const str
 	return cheat->patch_count > before ? FW_OK : FW_CHEAT_OTHER_GAME;
 }
 
-/* Moves the patches that a line of a cheat has added to libmgba's set into `cheat`. */
+/* Moves patches from libmgba's set into `cheat`: those that a line of the cheat has added to the set. */
 static int take_patches(struct fw_core* self, struct fw_cheat* cheat, struct fw_cheat_problem* problem) {
 	struct mCore* core = self->core;
 	struct mCheatPatchList* list = &cheat->set->romPatches;

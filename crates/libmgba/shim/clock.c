@@ -52,9 +52,9 @@ static int64_t now_of_frames(struct fw_core* self) {
 	return self->core->rtc.value + elapsed(self->core, self->clock.seen);
 }
 
-/* Returns the Unix time whose local time on the host is the local time of `now` in the time zone `zone`. If this local
- * time is in the hour that the host skips when daylight saving time begins, there is no such Unix time. Then the result
- * is off by an hour. */
+/* Returns the Unix time at which the host's time zone has the same local time as the time zone `zone` has at `now`. If
+ * this local time is in the hour that the host skips when daylight saving time begins, there is no such Unix time. Then
+ * the result is off by an hour. */
 static time_t shown(time_t now, int32_t zone) {
 	time_t there = now + zone;
 	struct tm fields;

@@ -53,7 +53,7 @@ struct fw_console {
 	size_t bios_size;
 	const char* model; /* model of a Game Boy, as mGBA names it; NULL to choose it from the ROM */
 	bool no_borders; /* no border around the picture of a Super Game Boy */
-	/* For a Game Boy without colours: 4 colours of the background and 8 of objects, as 0xRRGGBB; or NULL. */
+	/* For a Game Boy without colours: 4 colours for the background and 8 for objects, as 0xRRGGBB; or NULL. */
 	const uint32_t* palette;
 	const char* save_type; /* save memory of a GBA game, as mGBA names it; NULL to detect it */
 };

@@ -25,7 +25,7 @@ struct fw_cheats;
 
 /* clock.c */
 struct fw_clock {
-	struct mRTCSource d; /* first: libmgba keeps a pointer to it */
+	struct mRTCSource d; /* must be the first member; libmgba keeps a pointer to it */
 	struct fw_core* host;
 	uint32_t seen; /* the frame counter at the last update */
 	int32_t zone; /* seconds east of UTC, or FW_NO_ZONE for the time zone of this machine */

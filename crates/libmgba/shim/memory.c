@@ -18,8 +18,8 @@ static bool is_gba(const struct mCore* core) {
 }
 
 /* Whether libmgba's own access of this width uses exactly these bytes. The GBA
- * rotates numbers at unaligned addresses, and repeats one byte on the bus of the save. On
- * a Game Boy, libmgba reads and writes numbers byte by byte in any case. */
+ * rotates numbers at unaligned addresses, and repeats one byte on the bus of the save
+ * memory. On a Game Boy, libmgba reads and writes numbers byte by byte in any case. */
 static bool is_whole(const struct mCore* core, uint32_t address, unsigned width) {
 	return !is_gba(core) || (!(address & (width - 1)) && address >> 24 < GBA_SAVE);
 }
@@ -104,7 +104,7 @@ void fw_write_range(struct fw_core* self, uint32_t address, const uint8_t* data,
 
 enum { GB_ROM = 0, GB_VRAM = 0x8000, GB_CART_RAM = 0xA000, VRAM_BANK = 0x2000 };
 
-/* Whether this is the domain of a Game Boy that begins at `start`. */
+/* Whether the console is a Game Boy and the domain begins at `start`. */
 static bool is_gb_block(const struct mCore* core, const struct fw_block* block, uint32_t start) {
 	return !is_gba(core) && block->start == start;
 }
@@ -165,9 +165,9 @@ struct place {
 	bool valid;
 };
 
-/* The place of an offset in a domain, by the rules of memory domains in Lua. The
- * addresses of a domain are a window onto one of its banks. An offset past the window
- * is in the next bank; on platforms without banks, it wraps around. */
+/* The place of an offset in a domain, according to the rules of memory domains in
+ * Lua. The addresses of a domain are a window onto one of its banks. An offset past the
+ * window is in the next bank; on platforms without banks, it wraps around. */
 static struct place locate(const struct fw_block* block, uint32_t offset) {
 	uint32_t window = block->end - block->start;
 	uint32_t skip = 0;

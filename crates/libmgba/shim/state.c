@@ -80,7 +80,7 @@ static void restore_sound(struct mCore* core, const void* from) {
 	GBAudioPSGDeserialize(&gba->audio.psg, &state->audio.psg, &state->audio.flags);
 }
 
-/* Loads the state itself, without its extra data. If that fails, the console is left in its present state. */
+/* Loads the state itself, without its extra data. If that fails, the console continues as it was before. */
 static int try_state(struct mCore* core, const void* state) {
 	enum mPlatform platform = state_platform(state);
 	if (platform == mPLATFORM_NONE) {

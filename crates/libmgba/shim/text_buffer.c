@@ -5,7 +5,7 @@
 #include "text_buffer.h"
 
 struct fw_text_buffer {
-	struct mScriptTextBuffer d; /* first: self_of() casts from it to the whole struct */
+	struct mScriptTextBuffer d; /* must be the first member: self_of() casts from it to the whole struct */
 	struct fw_text_buffers* owner;
 	struct fw_text_buffer* next;
 	uint32_t x, y, cols, rows;

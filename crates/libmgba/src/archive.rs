@@ -15,15 +15,15 @@ use crate::MAX_ROM_SIZE;
 const ENDINGS: [&str; 10] = ["gba", "agb", "mb", "srl", "gb", "gbc", "cgb", "sgb", "bin", "rom"];
 /// The largest size in bytes of the record at the end of a zip archive, with the longest comment.
 const ZIP_END: u64 = 22 + 0xFFFF;
-/// The largest number of bytes that are unpacked before a game in a 7z archive: other files can be packed together with
-/// the game.
+/// The largest number of bytes that are unpacked before a game in a 7z archive. Other files can be packed together with
+/// the game, and those before it must be unpacked first.
 const MAX_UNPACKED: u64 = 512 << 20;
 /// The longest list of files in a 7z archive that is accepted, in bytes.
 const MAX_LIST: u64 = 1 << 20;
 /// How many names an error shows.
 const SHOWN: usize = 8;
 
-/// A kind of archive in which games are searched for.
+/// A kind of archive that is searched for games.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Zip,

@@ -33,7 +33,7 @@ pub struct Core {
     /// scripts see, `emu.memory`.
     pub(crate) domains: Vec<Domain>,
     path: PathBuf,
-    /// The patch of the running ROM.
+    /// The patch that was applied to the running ROM.
     patch: Option<PathBuf>,
     /// The options for games that are loaded later.
     options: Options,

@@ -25,7 +25,7 @@ pub enum GbModel {
     Sgb2,
     /// Game Boy Color.
     Cgb,
-    /// A Game Boy Advance that runs a game of the Game Boy.
+    /// A Game Boy Advance that runs a Game Boy game.
     Agb,
 }
 
@@ -65,7 +65,7 @@ fn named<T: Copy, M>(all: &[(T, &str, M)], text: &str, what: &str) -> Result<T, 
 /// The memory in which a cartridge of the GBA keeps its save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveType {
-    /// libmgba chooses by its list of games or by the behaviour of the game.
+    /// libmgba chooses according to its list of games or the behaviour of the game.
     Auto,
     /// No save memory.
     None,

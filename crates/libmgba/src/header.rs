@@ -9,7 +9,7 @@ const GB_HEADER: u32 = 0x134;
 const GB_HEADER_LENGTH: usize = 0x14E - GB_HEADER as usize;
 
 impl Core {
-    /// The problems of the running ROM that its header shows, as sentences. A truncated or damaged ROM runs, but does
+    /// The problems with the running ROM that its header shows, as sentences. A truncated or damaged ROM runs, but does
     /// not behave like the game. For a GBA ROM, nothing is reported: its header has no size, and many homebrew games
     /// leave out the checksum.
     pub fn rom_problems(&mut self) -> Vec<String> {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Script;
 
-/// How many bytes of an answer are read at most.
+/// The largest number of bytes of an answer that are read.
 const MAX_ANSWER: usize = 256;
 
 /// What was found at an address.

@@ -48,7 +48,7 @@ pub(crate) struct Session {
     next: u64,
     open: BTreeMap<u64, OpenRequest>,
     deadlines: BTreeSet<(Instant, u64)>,
-    /// The flags of open requests that their callers may give up.
+    /// The flags of open requests that their callers may give up on.
     given_up: Vec<(u64, Arc<AtomicBool>)>,
     /// Number of the first request that was not passed to the current connection.
     unsent: u64,
@@ -140,7 +140,7 @@ impl Session {
         }
     }
 
-    /// Fails the requests that their callers have given up, and appends cancel frames for those that were sent.
+    /// Fails the requests that their callers have given up on, and appends cancel frames for those that were sent.
     pub fn drop_given_up(&mut self, error: &LinkError, cancels: &mut Vec<u8>) {
         for (id, flag) in std::mem::take(&mut self.given_up) {
             if flag.load(Relaxed) {
@@ -160,7 +160,7 @@ impl Session {
         (open.respond)(Err(error.clone()));
     }
 
-    /// Whether there is an open request that its caller may give up.
+    /// Whether there is an open request that its caller may give up on.
     pub fn may_be_given_up(&self) -> bool {
         !self.given_up.is_empty()
     }

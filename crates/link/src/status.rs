@@ -37,8 +37,8 @@ pub struct Status {
     pub frame: u32,
     /// Frames per second, measured between recent answers; 0 if this is not known, or the emulator is stalled.
     pub frames_per_second: f64,
-    /// Why the last connection or the last attempt to connect ended; `None` in the phase [`Phase::Ready`], and before
-    /// the first end.
+    /// Why the last connection or the last attempt to connect ended; `None` in the phase [`Phase::Ready`], and
+    /// before any connection or attempt has ended.
     pub problem: Option<String>,
 }
 

@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(20);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Bytes per read.
 const READ: usize = 64 * 1024;
-/// The largest number of bytes of a reply. The largest range of memory is 48 MiB long as text.
+/// The largest number of bytes of a reply. As text, the largest range of memory takes 48 MiB.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
 /// After this many iterations, the loop yields to other tasks of the runtime.
 const TURNS: usize = 64;

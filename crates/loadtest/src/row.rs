@@ -69,7 +69,7 @@ pub struct Row {
     pub intended: Summary,
     /// From the actual send to the reply.
     pub sent: Summary,
-    /// How long it took to open connections: with TLS, until they were secure.
+    /// How long it took to open connections. With TLS, this includes the time until they were secure.
     #[serde(default)]
     pub connect: Summary,
     /// From the actual send to the first byte of the reply.

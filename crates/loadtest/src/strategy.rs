@@ -14,7 +14,7 @@ pub enum Strategy {
     Pool,
     /// A pool that also retries failed messages, with a wait before each retry. Only for messages that may be repeated.
     PoolRetry,
-    /// A pool that keeps a connection after it broke, and then tries to connect the same socket again.
+    /// A pool that keeps a connection even after it has broken, and then tries to connect the same socket again.
     PoolKeepBroken,
     /// One connection, many messages in flight.
     Mux,

@@ -78,7 +78,7 @@ impl<'a> Call<'a> {
         Call { payload, reply, trace: Trace::default() }
     }
 
-    /// What happened to the request so far.
+    /// What has happened to the request so far.
     pub fn trace(&self) -> Trace {
         self.trace
     }

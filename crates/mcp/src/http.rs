@@ -1,4 +1,4 @@
-//! The routes for Streamable HTTP, a transport of MCP. In the protocol's revision 2026-07-28, each request stands
+//! The routes for Streamable HTTP, a transport of MCP. In revision 2026-07-28 of the protocol, each request stands
 //! alone. A client of an earlier revision opens a session with `initialize`.
 
 use std::sync::Arc;
@@ -88,7 +88,8 @@ pub fn router_of<H: ServerHandler>(
                         return (StatusCode::NOT_FOUND, why).into_response();
                     }
                     Kind::InSession(_) => true,
-                    // Without room for another session, the client gets none, and its requests stand alone.
+                    // If there is no room for another session, the client does not get one, and its requests stand
+                    // alone.
                     Kind::Initialize => sessions.make_room(&sender).await,
                     Kind::Alone => false,
                 };

@@ -59,8 +59,8 @@ enum Client {
 #[derive(Clone)]
 struct Server {
     client: Client,
-    /// The tasks that follow the resources to which a client has subscribed, by URI, if it uses a revision of the
-    /// protocol before 2026-07-28. A task ends when its `JoinSet` is dropped.
+    /// For a client that uses a revision of the protocol before 2026-07-28: the tasks that follow the resources to
+    /// which it has subscribed, by URI. A task ends when its `JoinSet` is dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
     /// A permit for each stream of `subscriptions/listen`, and for each session over HTTP with subscriptions.
     listeners: Arc<Semaphore>,

@@ -22,7 +22,8 @@ pub enum Toolset {
     Debug,
     /// To record, and to load games.
     Files,
-    /// To run Lua code in the emulator. Only a client that asks for it gets it, and the server has to allow it.
+    /// To run Lua code in the emulator. Only a client that asks for this toolset gets it, and the server has to allow
+    /// it.
     Script,
 }
 

@@ -20,8 +20,8 @@ const MAX_EACH: usize = 16;
 const IDLE: Duration = Duration::from_secs(4 * 3600);
 /// A session that was not used for this long ends if its sender opens another session and there is no room for it.
 const REPLACEABLE: Duration = Duration::from_secs(600);
-/// For this long, a client whose connection broke can ask for a reply again. The time is short because replies with
-/// pictures are large.
+/// How long a client whose connection broke can ask for a reply again. The time is short because replies with pictures
+/// are large.
 const KEPT: Duration = Duration::from_secs(5);
 
 tokio::task_local! {

@@ -10,7 +10,7 @@ use crate::png::Pixels;
 /// How the colours of a picture are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorCorrection {
-    /// The colours that the screen of the first Game Boy Advance shows, which are darker and less saturated. First
+    /// The colours that the screen of the first Game Boy Advance shows, which are darker and less saturated. First,
     /// red, green and blue, as numbers from 0 to 1, are raised to the power 4.0, the gamma of that screen. Then
     ///
     /// - red becomes (255 red + 50 green) / 255,

@@ -14,7 +14,7 @@ use crate::watch::MemoryRange;
 pub enum Bus {
     /// Game Boy Advance: BIOS, memory, and a cartridge, all below 0x10000000.
     Gba,
-    /// Game Boy and Game Boy Color: all addresses of 16 bits.
+    /// Game Boy and Game Boy Color: all 16-bit addresses.
     Gb,
 }
 

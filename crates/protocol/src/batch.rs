@@ -15,7 +15,7 @@ const MAX_REQUEST_HEAD: usize = 1 + 4 + 4 + 1 + MAX_KEY + 2;
 /// The message of [`Status::NotDone`]. The script for a stock mGBA has the same text.
 const NOT_DONE: &str = "not done: a later operation of this batch is refused";
 
-/// The bit in a batch's encoded count which marks the batch as [`Batch::unchecked`].
+/// The bit in a batch's encoded count that marks the batch as [`Batch::unchecked`].
 const UNCHECKED: u16 = 0x8000;
 
 /// Operations that are performed in order. No frame runs between them; only operations such as `run` and `advance` let

@@ -14,7 +14,7 @@ pub enum Status {
     NoGame = 3,
     /// The emulator tried and failed.
     Failed = 4,
-    /// A queue is full, or no more keys of batches can be remembered; nothing was done, try again later.
+    /// A queue is full, or no more keys of batches can be remembered. Nothing was done; try again later.
     Busy = 5,
     /// The request or its result is larger than the limits allow.
     TooLarge = 6,
@@ -94,7 +94,7 @@ impl OpError {
         self.status == Status::BadArgument && self.message == KEY_REUSED
     }
 
-    /// The batch of a key was performed, and its outcome is no longer kept.
+    /// The batch with this key was performed, and its outcome is no longer kept.
     pub fn outcome_dropped() -> Self {
         OpError::new(Status::Lost, OUTCOME_DROPPED)
     }

@@ -25,7 +25,7 @@ impl Key {
     pub const ALL: [Key; 10] =
         [Key::A, Key::B, Key::Select, Key::Start, Key::Right, Key::Left, Key::Up, Key::Down, Key::R, Key::L];
 
-    /// The key of this number, 0 to 9.
+    /// The key with this number, 0 to 9.
     pub fn from_number(number: u8) -> Option<Key> {
         Key::ALL.get(usize::from(number)).copied()
     }

@@ -254,7 +254,7 @@ pub fn encode_expressions(expressions: &[Condition]) -> Vec<u8> {
 /// Decodes the argument of [`Op::Evaluate`](crate::Op::Evaluate).
 ///
 /// # Errors
-/// If there are too many, or the bytes are something else.
+/// If there are too many expressions, or the bytes are something else.
 pub fn decode_expressions(bytes: &[u8]) -> Result<Vec<Condition>, OpError> {
     let mut reader = Reader::new(bytes);
     let mut expressions = Vec::new();

@@ -19,8 +19,8 @@ pub fn keys(text: &str) -> Option<Keys> {
     text.split('+').map(|name| name.parse::<Key>().ok()).collect()
 }
 
-/// Reads the presses of a sequence: the keys, and for how many frames they are held, which is 1 if it is left out.
-/// Spaces, line ends and commas separate presses.
+/// Reads the presses of a sequence. Each press has keys, and the number of frames for which they are held; a number
+/// that is left out is 1. Spaces, line ends and commas separate presses.
 ///
 /// # Errors
 /// If a word is not a press, or if there are too many frames in all. The error names the first word at fault.

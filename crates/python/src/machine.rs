@@ -13,8 +13,8 @@ use framewire_vecenv::{Memory, find_domain};
 
 use crate::recorder::Recorder;
 
-/// The largest number of changes of a watch, and of ended timelines, that wait to be read. When it is reached, the
-/// oldest one is dropped.
+/// The largest number of changes of a watch that are kept until they are read, and the largest number of ended
+/// timelines that are kept. When the limit is reached, the oldest entry is dropped.
 const MAX_WAITING: usize = 65_536;
 
 /// The largest number of chunks of sound that wait to be read: about a minute.
@@ -216,7 +216,7 @@ impl Machine {
         any
     }
 
-    /// Whether a timeline plays, has ended, or was cancelled.
+    /// Whether a timeline is playing, has ended, or was cancelled.
     pub(crate) fn timeline(&self, id: u32) -> Result<framewire_protocol::Value, OpError> {
         self.keypad.describe(id)
     }

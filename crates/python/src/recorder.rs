@@ -164,7 +164,7 @@ struct Divergence {
 
 /// Why a recording cannot be replayed.
 pub(crate) enum ReplayError {
-    /// The recording is of another game.
+    /// The recording belongs to another game.
     OtherGame(String),
     /// The recording's state cannot be loaded.
     State(framewire_libmgba::Error),

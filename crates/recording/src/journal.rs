@@ -24,7 +24,8 @@ pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, Folde
 }
 
 /// The files of all recordings that are not complete, with the final names of the recordings. Such a recording may
-/// still be in progress, in this program or another one, or its program may have ended before it was complete.
+/// still be in progress, in this program or another one, or its program may have ended before the recording was
+/// complete.
 pub(crate) fn all(folder: &Folder) -> Vec<(PathBuf, Name)> {
     let files = fs::read_dir(folder.path()).into_iter().flatten().flatten();
     let named = files.filter_map(|file| {

@@ -171,7 +171,7 @@ pub(crate) struct EndPlace {
 
 impl EndPlace {
     /// The largest number of places that [`last`](Self::last) returns. The entry for the end is written at one of them,
-    /// over the entries after it. This many entries have more bytes than the entry for the end. So it fits at one of
+    /// over the entries that follow. The entry for the end has fewer bytes than this many entries, so it fits at one of
     /// the places even if the disk is full.
     const MANY: usize = 256;
 

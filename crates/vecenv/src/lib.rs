@@ -4,7 +4,7 @@
 //! observations. A [`VectorEnv`] runs many environments of one task. A thread runs all frames of a step on one core
 //! before it continues with the next core, so that the core's memory stays in the processor's cache. Only frames that
 //! are observed are drawn, unless [`Options::renders`] is true. Rewards, and the conditions under which episodes end,
-//! are evaluated after each frame, also after frames that are not observed. The same seeds and actions give the same
+//! are evaluated after each frame, even after frames that are not observed. The same seeds and actions give the same
 //! states and observations on every machine, with any number of threads.
 //!
 //! - [`Task`]: what all environments share, and the shapes of observations;

@@ -17,7 +17,7 @@ struct Resolved {
 
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// Plain memory without banks or side effects: the bytes of a domain from this offset. They are copied directly.
+    /// Plain memory without banks or side effects: the bytes of a domain from this offset on. They are copied directly.
     Bytes { domain: usize, offset: usize },
     /// A memory domain that may have banks or side effects. libmgba reads it.
     Domain { domain: usize, offset: u32 },

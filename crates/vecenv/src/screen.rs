@@ -125,7 +125,7 @@ fn sources(from: u32, to: u32) -> Vec<Covered> {
 struct Taps {
     /// The number of weights of each pixel. Weights after the last source pixel that it covers are 0.
     each: usize,
-    /// The first source pixel of each pixel.
+    /// For each pixel, the first source pixel that it covers.
     first: Vec<usize>,
     weights: Vec<u32>,
 }
@@ -409,7 +409,7 @@ fn resize(layout: &Layout, part: &impl Part, buffers: &mut Buffers, to: &mut [u8
         let sums_of_row = &mut sums[..layout.row_len()];
         sums_of_row.fill(0);
         for (at, weight) in (source.first..).zip(&source.weights) {
-            // Two rows of the result may share a source row; `values` still has it then.
+            // Two rows of the result may share a source row. In that case, `values` still contains that row.
             if known.replace(at) != Some(at) {
                 part.read(at, values);
             }

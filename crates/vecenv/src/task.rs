@@ -47,7 +47,7 @@ pub(crate) enum Reading {
 }
 
 impl Task {
-    /// Prepares the scenario with this name, or the only one of the game file if there is no name. `rom` replaces the
+    /// Prepares the scenario with this name or, without a name, the only scenario in the game file. `rom` replaces the
     /// path in the file.
     ///
     /// # Errors

@@ -48,8 +48,8 @@ pub(crate) fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Err
 
 /// Environments of one task that run at the same time.
 ///
-/// Before the results of all steps of [`send`](VectorEnv::send) have been taken, [`reset`](VectorEnv::reset),
-/// [`step`](VectorEnv::step), [`hashes`](VectorEnv::hashes), [`save`](VectorEnv::save) and
+/// Until the results of all steps that [`send`](VectorEnv::send) has begun have been taken,
+/// [`reset`](VectorEnv::reset), [`step`](VectorEnv::step), [`hashes`](VectorEnv::hashes), [`save`](VectorEnv::save) and
 /// [`restore`](VectorEnv::restore) return an error.
 pub struct VectorEnv {
     task: Arc<Task>,
@@ -294,8 +294,8 @@ impl VectorEnv {
     /// changed.
     ///
     /// # Errors
-    /// If the length does not match the number of environments, or a state is damaged or of another scenario. If a
-    /// state is not accepted, its environment is unchanged, but others may already have loaded their states.
+    /// If the length does not match the number of environments, or a state is damaged or belongs to another scenario.
+    /// If a state is not accepted, its environment is unchanged, but others may already have loaded their states.
     pub fn restore(&mut self, states: &[Option<&[u8]>]) -> Result<(), Error> {
         self.fits("states", states.len())?;
         self.check_idle()?;

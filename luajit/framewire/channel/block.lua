@@ -1,5 +1,5 @@
---- A channel's block of shared memory: creates it, finds it, and checks whether the process on the other side still
--- runs.
+--- A channel's block of shared memory: creates it, finds it, and checks whether the process on the other side is still
+-- running.
 --
 -- As long as a side uses the block, it holds a lock on one byte of the block's file: the creator on byte 0, the side
 -- that attaches on byte 1. The kernel releases the lock when the process ends, for any reason. Byte 2 protects the
@@ -248,7 +248,7 @@ function Block:damage()
   return HEADER_CHANGED
 end
 
---- Whether the process on the other side still runs. True as long as no client has attached.
+--- Whether the process on the other side is still running. True as long as no client has attached.
 ---@return boolean
 function Block:peer_lives()
   if self.side == 0 and word(self.data, layout.AT_ATTACHED)[0] == 0 then return true end

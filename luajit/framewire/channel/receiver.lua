@@ -100,7 +100,8 @@ end
 
 local function peek(s)
   local slot = s.ring + band(s.next, s.slots - 1) * SLOT
-  -- SYNC POINT (message): the processor loads in order, so what is read after the stamp is what was written before it.
+  -- SYNC POINT (message): the processor loads in order, so reads after the read of the stamp see everything that was
+  -- written before the stamp.
   if ffi.cast("volatile int64_t *", slot)[0] == s.stamp then
     local length = ffi.cast("uint32_t *", slot)[layout.SLOT_LENGTH / 4]
     if length > INLINE_MAX then return in_bulk(s, slot, length) end

@@ -13,7 +13,7 @@ local C = ffi.C
 
 local M = {}
 
--- Longest sleep before checking whether the other process still runs, in seconds.
+-- Longest sleep before checking whether the other process is still running, in seconds.
 local CHECK_INTERVAL = 0.05
 -- The same if barriers do not reach other processes. It is short because a side that misses a wake-up sleeps this long.
 local CHECK_INTERVAL_WITHOUT_BARRIERS = 0.001

@@ -201,8 +201,8 @@ function M.stat(fd)
   return M.facts_of(stat)
 end
 
---- The same facts about the file at a path. If the path is a symbolic link: with `follow`, about its target; without,
---- about the link itself.
+--- The same facts about the file at a path. If the path is a symbolic link, they are about its target with `follow`,
+--- and about the link itself without it.
 function M.facts(path, follow)
   local flags = follow and 0 or M.AT_SYMLINK_NOFOLLOW
   if ffi.C.statx(M.AT_FDCWD, path, flags, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end

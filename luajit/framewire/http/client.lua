@@ -271,8 +271,7 @@ local function exchange(self, place, request, deadline)
   link.answered = false
   local answer, ok
   ok, message = link.socket:write(bytes, math.max(0, deadline - monotonic()))
-  -- A server that refuses a large body may close the connection before it has read everything, after it has sent a
-  -- reply.
+  -- A server that refuses a large body may send its reply and close the connection before it has read everything.
   if ok or message ~= "timeout" then
     local problem
     answer, problem = read_answer(link, request, deadline)
@@ -284,7 +283,7 @@ local function exchange(self, place, request, deadline)
   end
   link.socket:close()
   if is_kept and repeatable[request.method] and not link.answered and not has_rest(link) and message ~= "timeout" then
-    -- The server closed the kept connection while the request was sent.
+    -- The server closed the kept connection while the request was being sent.
     return exchange(self, place, request, deadline)
   end
   return nil, message == "closed" and "the connection closed before the answer" or message

@@ -27,7 +27,7 @@ local FLUSH_AT = 262144
 local MAX_KEPT_OUTPUT = 1048576
 -- The most bytes of a file that are sent before other connections are served.
 local FILE_TURN = 1048576
--- Seconds for which a refused client may continue to send before the connection is closed. In this time, the client
+-- Seconds for which a refused client may continue to send before the connection is closed. During this time, the client
 -- can read the error.
 local LINGER = 2
 

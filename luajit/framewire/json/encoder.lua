@@ -102,7 +102,7 @@ end
 
 local function write_number(value)
   if value == 0 then
-    -- 0 and -0 are the same key of a table, so their texts are not in the cache.
+    -- 0 and -0 are the same key in a table, so their texts are not in the cache.
     out:append(1 / value < 0 and "-0" or "0")
     return true
   end

@@ -29,7 +29,8 @@ function M.run_with(main, body, ends)
 end
 
 -- `free_port` uses the ports from 20000 to 31999. The system gives only other ports to connections and to listeners on
--- port 0, so these take no port between `free_port` and its use. Processes begin at different ports.
+-- port 0, so none of these can take a port from `free_port` before the test uses it. Processes begin at different
+-- ports.
 local PORTS = 12000
 local last_port = ffi.C.getpid() * 97 % PORTS
 

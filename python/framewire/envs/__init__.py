@@ -46,7 +46,7 @@ def make_vec(
 
 
 def register_envs() -> None:
-    """Registers the demo game's scenarios with Gymnasium. Importing this module calls it."""
+    """Registers the demo game's scenarios with Gymnasium. It is called when this module is imported."""
     import gymnasium
 
     for name, scenario in _REGISTERED.items():

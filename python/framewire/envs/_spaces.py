@@ -45,7 +45,7 @@ def checked_seed(seed: object) -> int | None:
 
 
 def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:
-    """Converts actions with one 0 or 1 per button to bit masks. `batch` is their number; none for one action."""
+    """Converts actions with one 0 or 1 per button to bit masks. `batch` is their number; omit it for a single action."""
     values = np.asarray(actions)
     expected = (*batch, len(bits))
     if values.shape != expected:
@@ -98,7 +98,7 @@ class Arrays:
 
 
 def rows_of(observations: Observation, rows: int | slice | Array) -> Observation:
-    """The observations of one or several environments: views of the arrays, or for a mask, copies."""
+    """The observations of one or several environments: views of the arrays, or copies if `rows` is a mask."""
     if isinstance(observations, dict):
         return {name: values[rows] for name, values in observations.items()}
     return observations[rows]

@@ -11,7 +11,8 @@ from framewire.envs._spaces import Array
 SCALE = 3
 """The width and height of each picture pixel, in pixels of the window."""
 
-# pygame has only one window, so all environments of a process draw into it. These have done so, and are not closed.
+# pygame has only one window, so all environments of a process draw into it. This set has the `Window` objects that have
+# drawn into it and are not closed.
 _open: weakref.WeakSet[Window] = weakref.WeakSet()
 
 

@@ -35,7 +35,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         scenario: The name of a scenario. It can be left out if there is only one.
         rom: The path of the ROM, instead of the one in the game file.
         render_mode: `rgb_array`; `human`, which shows each step in a window, with pygame; or None. All environments with
-            `human` in a process share one window, because pygame has no more.
+            `human` in a process share one window, because pygame has only one.
     """
 
     metadata = {  # noqa: RUF012

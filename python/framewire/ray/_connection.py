@@ -52,7 +52,7 @@ class Connection:
     Args:
         connected: The socket.
         timeout: If `receive` gets no data for this many seconds, or the other side does not take a part of a message
-            from `send` within this time, it counts as lost. None means no limit.
+            from `send` within this time, the connection counts as lost. None means no limit.
     """
 
     def __init__(self, connected: socket.socket, timeout: float | None) -> None:
@@ -151,7 +151,7 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
                         try:
                             connected = listener.accept()[0]
                         except OSError as error:
-                            # These do not go away. Other errors belong to a connection that has already ended.
+                            # These errors do not go away. Others belong to a connection that has already ended.
                             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                                 raise
                             continue

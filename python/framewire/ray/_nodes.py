@@ -43,7 +43,7 @@ class Place:
 
     Attributes:
         node: The node.
-        cores: How many cores, and so threads, the worker has.
+        cores: How many cores, and therefore how many threads, the worker has.
         is_guest: Whether Ray reserves no cores for the worker, because no node has free cores or the worker needs none.
     """
 

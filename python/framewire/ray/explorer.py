@@ -101,7 +101,7 @@ class FleetExplorer:
         states: The states that branches found.
         start: The state in which episodes begin.
         fingerprint: Equal for explorers whose states and actions can be exchanged.
-        frame_skip: The frames of an action.
+        frame_skip: The number of frames that an action lasts.
 
     Args:
         game: The game file. The default is that of the demo game. All of its files are sent to each node once.

@@ -123,7 +123,7 @@ class Runner(Protocol):
 
     @property
     def frame_skip(self) -> int:
-        """The frames of an action."""
+        """The number of frames that an action lasts."""
 
     def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
         """Plays branches; the results are in the order of the jobs.

@@ -147,7 +147,7 @@ class GoExplore:
             yield from zip(numbers, self._with_states(numbers, partial(self._runner.states.get, names)), strict=True)
 
     def run(self, *, max_frames: int = 50_000_000, progress: Callable[[Progress], None] | None = None) -> Solution:
-        """Plays until the goal is reached, or `max_frames` frames were played. Returns the best solution.
+        """Plays until the goal is reached or `max_frames` frames have been played. Returns the best solution.
 
         Args:
             max_frames: The largest total number of frames in all branches.
@@ -257,7 +257,7 @@ def go_explore(
     max_frames: int = 50_000_000,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Searches with `GoExplore` until the goal is reached, or `max_frames` frames were played.
+    """Searches with `GoExplore` until the goal is reached or `max_frames` frames have been played.
 
     Args:
         runner: Plays the branches. It must have been created with the argument `cell`.

@@ -52,8 +52,9 @@ impl Taps {
         timeline::encode(&self.steps)
     }
 
-    /// Checks the demo game's memory. `before` has its counts of presses before the first tap, and `presses` after the
-    /// last one. `log` has its log of keys after the last tap. The timeline begins in the frame after `frame`.
+    /// Checks the demo game's memory. `before` has its counts of presses before the first tap, and `presses` has those
+    /// after the last one. `log` has its log of keys after the last tap. The timeline begins in the frame after
+    /// `frame`.
     #[track_caller]
     fn check(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
         for (offset, held) in self.frames.iter().enumerate() {

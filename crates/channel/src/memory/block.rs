@@ -20,7 +20,7 @@ use crate::Error;
 use crate::layout::{MAGIC, VERSION, at};
 
 const NAME_LOCK: i64 = 2;
-/// Longest sleep without checking whether the other side is alive.
+/// The longest time to sleep without checking whether the other side is alive.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The same if the kernel has no memory barriers across processes. Then a side can miss a wake-up, and notices the
 /// message only after this time.

@@ -60,14 +60,14 @@ pub trait Memory: Send + Sync {
     fn wake(&self, sleeper: Sleeper);
     /// Makes all processes of the channel pass a full barrier.
     fn barrier(&self);
-    /// Longest sleep without checking whether the other side is alive.
+    /// The longest time to sleep without checking whether the other side is alive.
     fn check_interval(&self) -> Duration;
     /// Whether an access found that a part of the memory is gone.
     fn is_lost(&self) -> bool;
     /// What is wrong with the memory, if anything. This makes system calls.
     fn damage(&self) -> Option<&'static str>;
-    /// Whether the other side of `side` has closed the channel.
+    /// Whether the side opposite `side` has closed the channel.
     fn peer_closed(&self, side: Side) -> bool;
-    /// Whether the process of the other side of `side` is alive.
+    /// Whether the process of the side opposite `side` is alive.
     fn peer_lives(&self, side: Side) -> bool;
 }

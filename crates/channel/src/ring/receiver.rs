@@ -15,7 +15,7 @@ pub struct Receiver<M: Memory> {
     pub(crate) spin: Duration,
     /// Number of the next message.
     next: u64,
-    /// How many messages this side has reported as read, see `publish`.
+    /// How many messages this side has reported as read; see `publish`.
     published: u32,
     /// Whether a message in the mailbox was read, but not yet reported as read. Until then, the other side cannot use
     /// the mailbox again.
@@ -62,8 +62,8 @@ impl<M: Memory> Receiver<M> {
             return place;
         }
         if self.mailbox_unreported {
-            // A message to the other side can also report that the mailbox was read. None has done so, so this side
-            // reports it now.
+            // A message to the other side can also report that the mailbox was read. No message has done so yet.
+            // Therefore, this side reports it now.
             self.publish();
         }
         for _ in 0..SOON {
@@ -122,8 +122,8 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
-            // A message to the other side can also report that the mailbox was read. None has done so, so this side
-            // reports it now.
+            // A message to the other side can also report that the mailbox was read. No message has done so yet.
+            // Therefore, this side reports it now.
             self.publish();
         }
         let mut place = None;

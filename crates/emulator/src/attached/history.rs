@@ -77,7 +77,7 @@ const OPS: usize = 3;
 
 impl FetchProgress {
     /// Whether the history already has the state of this frame: it was kept last, or the emulator has just gone back to
-    /// it. In lockstep, no frame may run for a long time after that.
+    /// it. In lockstep, a long time can pass before the next frame runs.
     fn has(&self, frame: u32) -> bool {
         match self.beginning {
             None => self.kept == Some(frame),
@@ -119,8 +119,8 @@ impl StateFetcher {
         self.progress.lock().went_to = None;
     }
 
-    /// Called when the script reports that a state was loaded. If an operation `rewind` loaded the state, this changes
-    /// nothing. `frame` is the frame counter in the report, up to [`EVENT_FRAMES`] after that of the state.
+    /// Called when the script reports that a state was loaded. If a `rewind` operation loaded the state, this changes
+    /// nothing. `frame` is the frame counter in the report. It can be up to [`EVENT_FRAMES`] higher than the state's.
     pub fn note_state(&self, frame: u32) {
         let own = |went_to: u32| (went_to..=went_to + EVENT_FRAMES).contains(&frame);
         if !self.progress.lock().went_to.is_some_and(own) {

@@ -87,7 +87,7 @@ impl OwnTimelines {
         }
     }
 
-    /// Called when a timeline was cancelled or, with 0, all timelines.
+    /// Called when a timeline was cancelled or, if `id` is 0, when all timelines were cancelled.
     fn cancelled(&mut self, id: u32) {
         if id == 0 {
             self.under_way.clear();
@@ -107,7 +107,7 @@ pub(super) enum OpEffect {
     /// A timeline starts, or waits for other timelines. Its number is the operation's result, or the first item of the
     /// result.
     Timeline,
-    /// The timeline with this number is cancelled or, with 0, all timelines are.
+    /// The timeline with this number is cancelled. 0 means that all timelines are cancelled.
     Cancel(u32),
     /// The next frame does not follow from the last one.
     Break(Beginning),
@@ -195,8 +195,8 @@ impl AttachedState {
             Notice::Connected => {
                 self.game_known.store(false, Relaxed);
                 self.watches.forget();
-                // The ends stay known, because a batch whose reply was lost is now answered again. If the script was
-                // loaded again, `Missed` follows.
+                // Keep `over`, because a batch whose reply was lost is now answered again. If the script was loaded
+                // again, `Missed` follows.
                 self.timelines.lock().under_way.clear();
                 self.fetcher.discontinue(Beginning::State);
                 self.game_changed.notify_one();
@@ -277,8 +277,8 @@ fn timeline_id(value: &Value) -> Option<u32> {
 }
 
 /// The unfinished `advance` operations: frames that clients have requested in lockstep. They run at the speed that is
-/// set in mGBA. Until all of them have run, the script answers no request of this link. So the deadlines of requests in
-/// this time are extended.
+/// set in mGBA. Until all of them have run, the script answers no request of this link. So the deadlines of requests
+/// that are sent in the meantime are extended.
 #[derive(Debug, Default)]
 pub(super) struct Advances(Mutex<OpenAdvances>);
 

@@ -1,5 +1,5 @@
-//! The watches of an attached emulator, which continue after a reconnection. The script keeps watches only as long as
-//! their connection. So after a reconnection, the watches are started again, and an event marks the gap.
+//! The watches of an attached emulator, which continue after a reconnection. The script keeps a watch only until its
+//! connection ends. So after a reconnection, the watches are started again, and an event marks the gap.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -58,7 +58,7 @@ struct WatchState {
 }
 
 impl AttachedWatches {
-    /// Sets the link. It sends the operations that end watches.
+    /// Sets the link over which the operations that end watches are sent.
     pub fn connect(&self, link: &Arc<Link>) {
         let _ = self.link.set(Arc::downgrade(link));
     }
@@ -151,7 +151,7 @@ impl AttachedWatches {
         self.forgotten.notify_one();
     }
 
-    /// A watch that has to be started again, with the operation for that.
+    /// A watch that has to be started again, and the operation that starts it.
     pub fn next_forgotten(&self) -> Option<(u32, Op)> {
         let open = self.open.lock();
         open.iter().find(|(_, entry)| entry.forgotten).map(|(id, entry)| (*id, entry.op.clone()))

@@ -36,7 +36,7 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
 /// Checks operations before any of them is performed. The error contains the index of the first refused operation.
 pub(super) fn check_ops(core: &Core, ops: &[Op]) -> Result<(), (usize, OpError)> {
     ops.iter().enumerate().try_for_each(|(index, op)| {
-        // A single operation refuses its expressions itself.
+        // An operation checks its own expressions when it is performed. If it is the only one, that is early enough.
         let expressions = || if ops.len() == 1 { Ok(()) } else { expressions::check_op(core, op) };
         check_op(core, op).and_then(|()| expressions()).map_err(|error| (index, error))
     })

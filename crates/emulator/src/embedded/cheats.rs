@@ -134,7 +134,7 @@ impl Cheats {
         Ok(())
     }
 
-    /// Removes a cheat, or with 0 all cheats.
+    /// Removes a cheat, or all cheats if `id` is 0.
     ///
     /// # Errors
     /// If there is no such cheat.

@@ -29,8 +29,9 @@ pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpE
     Ok(code)
 }
 
-/// Checks the expressions of an operation before it is performed: that the core has the memory at their fixed
-/// addresses, and the memory at an address that does not depend on memory.
+/// Checks the expressions of an operation before it is performed. The core must have the memory at the fixed addresses
+/// in them. If an expression gives the operation's address and does not depend on memory, the core must also have the
+/// memory at that address.
 ///
 /// # Errors
 /// If the bytes are not expressions, or if there is no such memory.

@@ -113,7 +113,7 @@ impl HistoryKeeper {
         }
         let frame = core.frame_counter();
         let follows = self.next == Some(frame);
-        // After a reset or a loaded state, the core still shows the picture from before that.
+        // After a reset, or after a state was loaded, the core still shows the earlier picture.
         let rewound = self.has_rewound_picture && matches!(self.beginning, Beginning::Rewind { .. });
         let drawn = drawn && (follows || rewound);
         if !follows {
@@ -299,7 +299,7 @@ impl Machine {
             core.run_frame();
             core.load_state(&found.state, FLAGS)?;
         }
-        // Discard the sound of these frames, because it was already played before.
+        // Discard the sound of these frames, because it has already been played.
         core.read_samples();
         Ok(draws_next || !found.keys.is_empty())
     }

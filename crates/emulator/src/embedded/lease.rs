@@ -42,7 +42,7 @@ impl LentMachine {
     }
 }
 
-/// The core's thread's handle to the machine. It can lend the machine to other threads.
+/// The handle through which the core's thread uses the machine. It can lend the machine to other threads.
 pub(super) struct Lease {
     /// `None` while the machine is lent.
     own: Option<Box<Machine>>,

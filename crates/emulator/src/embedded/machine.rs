@@ -51,7 +51,7 @@ pub(super) struct Machine {
     clock: Clock,
     /// The number of times that an operation tried to load another game, successfully or not.
     pub load_attempts: u32,
-    /// The number of frames that have run. Unlike the core's frame counter, it is not changed by resets and loaded
+    /// The number of frames that have run. Unlike the core's frame counter, it is not changed by resets or loaded
     /// states.
     pub ticks: u64,
     /// Whether the last frame was drawn, so that the core's picture is current.
@@ -103,8 +103,8 @@ impl Machine {
         self.shared.events.send(self.core.frame_counter(), kind);
     }
 
-    /// Updates the frame counter and the run state in the report. Called before an event or a reply about a change of
-    /// them is sent. The worker updates the rest later.
+    /// Updates the frame counter and the run state in the report. Called before an event or a reply about a change to
+    /// either of them is sent. The worker updates the rest later.
     pub fn report(&self) {
         let mut report = self.shared.report.lock();
         report.frame = self.core.frame_counter();
@@ -187,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// Runs frames within a batch, which was checked. Returns the frame counter after them.
+    /// Runs frames within a batch that has been checked. Returns the frame counter after the last of them.
     pub fn advance(&mut self, frames: u32) -> u32 {
         for left in (0..frames).rev() {
             // The pictures of the other frames are needed only if a run may end there.

@@ -100,7 +100,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The settings for this game at the console's own speed, without scripts, history and changes. Log lines are
+    /// The settings for this game at the console's own speed, without scripts, history or changes. Log lines are
     /// dropped.
     pub fn new(rom: Rom) -> Config {
         Config {
@@ -119,7 +119,7 @@ impl Config {
 /// Changes to a game and to its console.
 #[derive(Debug, Clone, Default)]
 pub struct Mods {
-    /// The patch of the ROM, and the model and hardware of the console.
+    /// The patch for the ROM, and the model and hardware of the console.
     pub options: Options,
     /// Files of cheats, in mGBA's format.
     pub cheats: Vec<PathBuf>,

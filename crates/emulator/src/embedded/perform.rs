@@ -152,7 +152,7 @@ impl Machine {
     }
 
     /// Checks a batch before any of its operations is performed. Refuses it if an argument is not accepted, or if an
-    /// operation uses memory that does not exist. `Err` is an outcome that is known already: the batch was refused, or
+    /// operation uses memory that does not exist. `Err` is an outcome that is already known: the batch was refused, or
     /// it was performed before with the same key.
     fn begin(
         &mut self,

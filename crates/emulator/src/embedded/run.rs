@@ -30,7 +30,7 @@ pub(super) struct RunState {
 #[derive(Debug)]
 struct Lockstep {
     timeout: Duration,
-    /// When lockstep ends if there is no request until then.
+    /// When lockstep ends if there is no request before then.
     end: Instant,
 }
 

@@ -65,7 +65,7 @@ impl Runs {
         self.active.iter().map(|(_, progress)| progress)
     }
 
-    /// Whether frames must run for a run, even if the game is stopped.
+    /// Whether an active run needs frames even if the game is stopped.
     pub fn are_driving(&self) -> bool {
         self.active.iter().any(|(run, _)| run.drives)
     }

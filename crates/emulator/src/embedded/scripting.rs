@@ -21,7 +21,7 @@ pub(super) struct Scripting {
     last: Arc<Mutex<LastLine>>,
 }
 
-/// The last log line while code of a client runs.
+/// The last log line that a client's code has written, while that code runs.
 #[derive(Default)]
 struct LastLine {
     /// Whether code of a client is running.

@@ -98,7 +98,7 @@ impl Worker {
         let decision =
             self.driver.as_mut().map_or(NextFrame::Scheduled, |driver| driver.serve(&mut self.machine));
         if self.driver.is_some() {
-            // The client's batch may have taken long.
+            // The client's batch may have taken a long time.
             let now = Instant::now();
             self.apply_run_state(now);
             // A batch of the client may have run frames that ended runs.
@@ -213,7 +213,7 @@ impl Worker {
                 if changes && let Some(driver) = &mut self.driver {
                     driver.after(&mut self.machine, false);
                 }
-                // The batch may have taken long.
+                // The batch may have taken a long time.
                 self.answer(changes, Instant::now());
             }
             Job::Show => {

@@ -292,7 +292,7 @@ impl Parser<'_> {
     }
 }
 
-/// The bytes of pairs of hex digits; `None` if the text is not such pairs.
+/// The bytes that pairs of hex digits stand for; `None` if the text does not consist of such pairs.
 fn hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.chars().map(|digit| digit.to_digit(16)).collect::<Option<Vec<u32>>>()?;
     let (pairs, []) = digits.as_chunks::<2>() else { return None };

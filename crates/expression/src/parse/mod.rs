@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         ParseError::new(self.column(), message)
     }
 
-    /// Calls `parse` at a nesting depth one level deeper.
+    /// Calls `parse` one nesting level deeper.
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
         if self.depth == MAX_DEPTH {
             let message = format!(

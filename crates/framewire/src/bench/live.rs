@@ -1,4 +1,5 @@
-//! Shows the progress of a run: on a terminal a bar and the figures of the last second, otherwise a line every second.
+//! Shows the progress of a run: on a terminal, a bar and the figures of the last second; otherwise, a line every
+//! second.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;

@@ -106,7 +106,7 @@ fn command_line() -> Vec<String> {
     std::iter::once("framewire".to_owned()).chain(words).collect()
 }
 
-/// Removes the folder from an absolute path, also after `--option=`. Returns other words unchanged.
+/// Removes the folder from an absolute path, even if the path follows `--option=`. Returns other words unchanged.
 fn without_folder(word: &str) -> String {
     let (option, value) = match word.split_once('=') {
         Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),

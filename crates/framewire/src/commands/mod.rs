@@ -36,7 +36,7 @@ pub enum Failure {
     /// There is no server, or the connection to it broke.
     #[error("{0}")]
     Connection(String),
-    /// The program that reads the output has ended, as in `framewire watch score | head`: a success.
+    /// The program that reads the output has ended, as in `framewire watch score | head`. This counts as a success.
     #[error("standard output is closed")]
     Closed,
 }

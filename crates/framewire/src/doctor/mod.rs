@@ -261,7 +261,7 @@ fn listener(port: u16) -> Option<String> {
     let inode = tables.iter().find_map(|table| listening_socket(&fs::read_to_string(table).ok()?, port))?;
     let link = PathBuf::from(format!("socket:[{inode}]"));
     for process in fs::read_dir("/proc").ok()?.flatten() {
-        // The folders of processes are named by their ids. `self` is another name of one of them.
+        // The folder of each process is named after its id. `self` is another name for one of these folders.
         if !process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
             continue;
         }

@@ -79,8 +79,8 @@ pub(crate) enum RequestOrigin<'a> {
 }
 
 impl Pages {
-    /// Accepts requests of pages of this origin, such as `http://localhost:3000`. With `*`, it accepts requests of all
-    /// pages.
+    /// Accepts requests from pages of this origin, such as `http://localhost:3000`. With `*`, it accepts requests from
+    /// all pages.
     ///
     /// # Errors
     /// [`PageError::Origin`].

@@ -24,7 +24,7 @@ use crate::problem::Problem;
 /// The reason why a feed without readers ended early.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
-/// At the same time, there can be at most `limit / READ_ONLY_PART` feeds that read-only callers created with
+/// At any time, at most `limit / READ_ONLY_PART` of the feeds were created by read-only callers with
 /// `POST /v1/watches`.
 const READ_ONLY_PART: usize = 4;
 

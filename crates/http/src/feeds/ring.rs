@@ -63,7 +63,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Keeps at most `max_entries` events of about `max_bytes` bytes together, but always at least one event. `base`
+    /// Keeps at most `max_entries` events, with about `max_bytes` bytes in total, but always at least one event. `base`
     /// has the values before the first event.
     pub(crate) fn new(max_entries: usize, max_bytes: usize, base: Values) -> Ring {
         let (then, now) = (base.clone(), base);

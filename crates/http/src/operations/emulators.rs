@@ -227,10 +227,10 @@ task_local! {
 }
 
 /// The number of the WebSocket that last began an emulator's lockstep; 0 if a client without a WebSocket began it, or
-/// an operation has ended it. The number stays if lockstep ends by its time-out.
+/// an operation has ended it. The number stays if lockstep ends because of its time-out.
 ///
-/// Lockstep ends with the WebSocket that began it. Otherwise, the emulator would wait for frames that no client
-/// requests. Lockstep that an HTTP request began ends with its time-out, because such a client has no lasting
+/// Lockstep ends when the WebSocket that began it ends. Otherwise, the emulator would wait for frames that no client
+/// requests. If an HTTP request began lockstep, it ends with its time-out, because such a client has no lasting
 /// connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockstepHolder(Arc<Mutex<u64>>);

@@ -113,7 +113,7 @@ fn picture(screenshot: &Screenshot, ticks: u64) -> Result<Picture, OpError> {
     Ok(Picture { frame: screenshot.frame, ticks, width, height, pixels: rgb })
 }
 
-/// A console's frames per second, minus the error of the measurement. An emulator with fewer is too slow.
+/// A console's frames per second, minus a margin for measurement errors. An emulator that runs fewer is too slow.
 const FULL: f64 = 59.0;
 /// Screenshots per second: at the beginning, the least, and the most.
 const START: f64 = 20.0;

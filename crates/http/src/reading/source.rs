@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use super::fields::{Object, shown};
 use crate::problem::Problem;
 
-/// The source of a value. Unlike serde_json, it does not accept a list for an object, and its errors say what is
-/// accepted.
+/// The source of a value. Unlike serde_json, it does not accept a list in place of an object, and its errors say what
+/// is accepted.
 pub(super) enum ValueSource {
     Json(Json),
     /// Texts given for one parameter.

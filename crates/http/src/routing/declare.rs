@@ -43,12 +43,12 @@ impl PathEffect {
 }
 
 pub(crate) trait Declare: Sized {
-    /// Lets read-only callers send requests with any method, see [`PathEffect::JudgedLater`].
+    /// Lets read-only callers send requests with any method: see [`PathEffect::JudgedLater`].
     fn judged_later(self) -> Self {
         self.with_effect(PathEffect::JudgedLater)
     }
 
-    /// Declares that no method changes anything, see [`PathEffect::Nothing`].
+    /// Declares that no method changes anything: see [`PathEffect::Nothing`].
     fn changes_nothing(self) -> Self {
         self.with_effect(PathEffect::Nothing)
     }

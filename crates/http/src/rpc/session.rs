@@ -173,7 +173,7 @@ impl RpcSession {
     }
 
     /// Like [`send`](Self::send), but drops `taken` when there is a place in the queue, before the text is in it. So
-    /// what the requests took is free again when the client has the reply.
+    /// what the requests took is free again by the time the client has the reply.
     pub(super) async fn reply(&self, text: Outgoing, taken: impl Send) {
         // This fails only after the connection has ended. Then this task ends, too.
         let Ok(place) = self.out.reserve().await else { return };

@@ -198,8 +198,8 @@ impl PingWindow {
         number.to_le_bytes()
     }
 
-    /// Notes the answer to a ping, which also answers the pings before it (RFC 6455, 5.5.3). A payload that no ping had
-    /// is ignored.
+    /// Notes the answer to a ping, which also answers the pings before it (RFC 6455, 5.5.3). An answer whose payload
+    /// matches no ping is ignored.
     pub(crate) fn answered(&mut self, payload: &[u8], now: Instant) {
         let Ok(number) = payload.try_into().map(u64::from_le_bytes) else { return };
         if number >= self.next {

@@ -32,7 +32,7 @@ pub(crate) struct Activity {
     line_ended: AtomicBool,
     /// Whether the first bytes of the request show that its path is under `/v1`.
     under_v1: AtomicBool,
-    /// The reply to a request whose rest is not read.
+    /// The reply to a request that is not read to its end.
     refusal: OnceLock<Refusal>,
     /// The memory that arriving data uses.
     account: Account,
@@ -143,7 +143,8 @@ impl Activity {
         self.under_v1.load(Relaxed)
     }
 
-    /// The reply to a request whose rest is not read. `None` if there is no such request, or its reply has been made.
+    /// The reply to a request that is not read to its end. `None` if there is no such request, or its reply has been
+    /// made.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         if self.phase() == Phase::Closing { None } else { self.refusal.get().copied() }
     }

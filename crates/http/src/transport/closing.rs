@@ -112,7 +112,7 @@ impl Refusal {
     pub(crate) const STOPPING: Refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, STOPPING);
     /// For a client that uses HTTP on a server that expects HTTPS.
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
-    /// For a head that gives `Content-Length` more than once. hyper accepts it several times with the same value.
+    /// For a head that gives `Content-Length` more than once. hyper accepts this if all values are the same.
     pub(crate) const TWO_LENGTHS: Refusal =
         Refusal::new(StatusCode::BAD_REQUEST, "a request may have at most one Content-Length header");
     /// For a head with `Content-Length` and `Transfer-Encoding` (RFC 9112, 6.1). hyper ignores the length.
@@ -120,8 +120,8 @@ impl Refusal {
         StatusCode::BAD_REQUEST,
         "the request has Content-Length and Transfer-Encoding; send one of them",
     );
-    /// For a `Content-Length`, or a size of a chunk, that is larger or has more digits than any body needs. hyper
-    /// itself answers 400 or 431 without a message, or accepts a length with many leading zeros.
+    /// For a `Content-Length` or a chunk size that is larger, or has more digits, than any body needs. hyper itself
+    /// answers 400 or 431 without a message, or accepts a length with many leading zeros.
     pub(crate) const IMPOSSIBLE_LENGTH: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "Content-Length, or the size of a chunk, is larger or has more digits than any body needs",

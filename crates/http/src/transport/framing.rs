@@ -151,7 +151,7 @@ impl Framing {
     }
 }
 
-/// Skips up to `left` bytes of a body. Returns how many of them are still to come, and the remaining bytes.
+/// Skips up to `left` bytes of a body. Returns how many of them are still to come, and the part of `bytes` after them.
 fn skip(left: u64, bytes: &[u8]) -> (u64, &[u8]) {
     let here = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
     (left - here as u64, &bytes[here..])

@@ -35,7 +35,7 @@ const RELEASE_ABOVE: usize = 16 * 1024 * 1024;
 /// How long to wait after the last charge was given back before the allocator returns memory to the system.
 const RELEASE_DELAY: Duration = Duration::from_millis(500);
 
-/// There is no memory for the data that the client sends. Sockets report it as the inner error of an
+/// There is no memory for the data that the client sends. Sockets report this as the inner error of a
 /// [`std::io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(

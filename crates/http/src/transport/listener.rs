@@ -81,7 +81,7 @@ impl AcceptFailures {
     }
 }
 
-/// Accepts a connection, not before `resume`.
+/// Accepts a connection, but not before `resume`.
 async fn accept(listener: &TcpListener, resume: Option<Instant>) -> std::io::Result<(TcpStream, SocketAddr)> {
     if let Some(resume) = resume {
         sleep_until(resume.into()).await;

@@ -1,5 +1,5 @@
-//! Limits how many streams are open: event streams, WebSockets, subscriptions and long waits. Each client has a limit,
-//! too, so one client cannot use all of them. When the server stops, it waits for their end.
+//! Limits how many streams are open: event streams, WebSockets, subscriptions and long waits. Each client also has its
+//! own limit, so one client cannot use up all streams. When the server stops, it waits until all streams have ended.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

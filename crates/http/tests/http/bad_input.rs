@@ -1,4 +1,4 @@
-//! Sends, for every parameter of mGBA-http's routes, every kind of value that the parameter does not accept.
+//! For every parameter of mGBA-http's routes, sends every kind of value that the parameter does not accept.
 
 use framewire_http::compat::{ECHO, Kind, Param, ROUTES, Route, Verb};
 

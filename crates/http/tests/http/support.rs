@@ -81,7 +81,7 @@ impl Server {
         Server::demo(false, change)
     }
 
-    /// Serves the demo game, paused before its first frame if `paused`.
+    /// Serves the demo game, paused before its first frame if `paused` is true.
     pub fn demo(paused: bool, change: impl FnOnce(&mut App)) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let rom = folder.path().join("demo game.gba");

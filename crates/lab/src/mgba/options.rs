@@ -94,7 +94,7 @@ impl StockOptions {
         self
     }
 
-    /// Shows the game with OpenGL, as mGBA does on most machines, instead of mGBA's own painter.
+    /// Shows the game with OpenGL instead of mGBA's own painter. mGBA uses OpenGL on most machines.
     ///
     /// With OpenGL, mGBA 0.10 can crash when Lua is typed or a script is loaded while another script runs. The reason:
     /// once per frame, the emulation thread interrupts itself to swap pictures (`PainterGL::swapTex`). If another

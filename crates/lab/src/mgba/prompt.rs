@@ -121,7 +121,7 @@ impl Prompt {
         desktop.focus(window.id)?;
         let below = window.y + i16::try_from(window.height).unwrap_or(i16::MAX) - FROM_BELOW;
         desktop.click(window.x + FROM_LEFT, below)?;
-        // Selects any text that an incomplete line left, so that typing replaces it.
+        // Selects any text that an incomplete line left in the prompt, so that typing replaces it.
         desktop.press(&[Key::CONTROL, Key::of('a')])?;
         desktop.type_text(line)?;
         desktop.press(&[Key::RETURN])

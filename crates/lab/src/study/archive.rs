@@ -425,7 +425,7 @@ mod tests {
         };
         assert_eq!(commands(&here), ["here", "there", "take"]);
 
-        // A session of the other study that was measured on a further machine keeps that machine.
+        // If a session of the other study was measured on a different machine, it keeps that machine.
         let mut further = about(30.0);
         further.machine.processor = "further".to_owned();
         let several = SessionOptions { machines: Machines::Several, ..how("further") };

@@ -314,7 +314,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         self.keep(&step.name, &without_details(report))
     }
 
-    /// Does a run with one change, and stores its report and the system's counters.
+    /// Performs a run with one change, and stores its report and the system's counters.
     fn trial(&mut self, step: &Step, run: &Run, change: Change) -> anyhow::Result<Option<Report>> {
         if change.is_unframed() {
             self.window_mut()?.set_unframed(true)?;
@@ -475,7 +475,7 @@ pub fn ended_name(step: &str) -> String {
     format!("{step}.ended")
 }
 
-/// The name under which the archive has the system's counters for a step.
+/// The name under which the archive stores the system's counters for a step.
 pub fn system_name(step: &str) -> String {
     format!("{step}.system")
 }

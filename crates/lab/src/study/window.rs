@@ -112,7 +112,7 @@ impl StudyWindow {
         Ok(waiting.count())
     }
 
-    /// How many connections the script holds, without the idle connection.
+    /// How many connections the script holds, not counting the idle connection.
     pub fn connections(&self) -> anyhow::Result<usize> {
         let sockets = tcp().context("cannot read /proc/net/tcp")?;
         let held = sockets.iter().filter(|socket| {

@@ -139,7 +139,7 @@ fn check_aligned(digits: &str) -> Result<(), String> {
     Err(format!("the address 0x{address} is not a multiple of {size}, the size of the value in bytes"))
 }
 
-/// The GameShark code of the Game Boy that writes this value.
+/// A Game Boy GameShark code that writes this value.
 fn gameshark(address: &str, value: &str) -> String {
     let (high, low) = address.split_at(2);
     format!("01{value}{low}{high}")

@@ -24,25 +24,25 @@ pub enum CheatKind {
     /// Detected from the form of each code. The encryption is detected by trying to decrypt the code.
     #[default]
     Auto,
-    /// GameShark or Action Replay v1 and v2 of the Game Boy Advance, encrypted; or GameShark of the Game Boy.
+    /// GameShark or Action Replay v1 and v2 for the Game Boy Advance, encrypted; or GameShark for the Game Boy.
     GameShark,
-    /// GameShark or Action Replay v1 and v2 of the Game Boy Advance, not encrypted.
+    /// GameShark or Action Replay v1 and v2 for the Game Boy Advance, not encrypted.
     GameSharkRaw,
-    /// Action Replay v3 and v4 (Action Replay MAX) of the Game Boy Advance, encrypted.
+    /// Action Replay v3 and v4 (Action Replay MAX) for the Game Boy Advance, encrypted.
     ActionReplay,
-    /// Action Replay v3 and v4 of the Game Boy Advance, not encrypted.
+    /// Action Replay v3 and v4 for the Game Boy Advance, not encrypted.
     ActionReplayRaw,
     /// CodeBreaker.
     CodeBreaker,
-    /// Game Genie of the Game Boy.
+    /// Game Genie for the Game Boy.
     GameGenie,
     /// `ADDRESS:VALUE`.
     Raw,
 }
 
 impl CheatKind {
-    /// The kinds in the order of the enum, with their names in operations, and with the words for the encryption in
-    /// mGBA's cheat files, where they come after a `!`; `None` if there is no such word.
+    /// The kinds in the order of the enum. Each kind has its name in operations, and the word for its encryption in
+    /// mGBA's cheat files, where the word comes after a `!`; `None` if there is no such word.
     const ALL: [(CheatKind, &'static str, Option<&'static CStr>); 8] = [
         (CheatKind::Auto, "auto", None),
         (CheatKind::GameShark, "gameshark", Some(c"GSAv1")),

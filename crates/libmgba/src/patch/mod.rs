@@ -1,4 +1,4 @@
-//! Patches of ROMs: IPS, UPS and BPS.
+//! Patches for ROMs: IPS, UPS and BPS.
 
 mod bps;
 mod ips;
@@ -31,7 +31,7 @@ pub enum Patching {
 }
 
 impl Patching {
-    /// The patch of the ROM at `path`.
+    /// The patch for the ROM at `path`.
     pub(crate) fn of(&self, path: &Path) -> Option<PathBuf> {
         match self {
             Patching::Off => None,

@@ -21,9 +21,9 @@ calls! {
     /// that is not drawn takes much less time. Until a frame is drawn, the picture of an earlier frame stays. A Super
     /// Game Boy draws all frames, because games send it colours and borders by drawing them as pictures.
     pub fn set_drawing(self: &mut Core, draws: bool) = fw_set_drawing;
-    /// Sets whether sound is mixed even if the buffer is full because nobody reads it. libmgba normally does that. Here
-    /// it is off by default, because mixing takes a quarter of a frame's time. The state of the console, and the sound
-    /// that is read, are the same in both cases.
+    /// Sets whether sound is mixed even if the buffer is full because nobody reads it. libmgba normally mixes it. Here,
+    /// this is off by default, because mixing takes a quarter of a frame's time. The state of the console, and the
+    /// sound that is read, are the same in both cases.
     pub fn mix_all_sound(self: &mut Core, all: bool) = fw_mix_all_sound;
     /// For a Game Boy, sets whether libmgba runs every instruction one cycle at a time. By default, an instruction that
     /// ends before the next event is run in one step. The state of the console is the same in both cases.
@@ -94,7 +94,8 @@ calls! {
     pub(crate) fn follow_host_clock(self: &mut Core) = fw_clock_set_host;
     /// Lets games see a clock that advances with the frames.
     pub(crate) fn follow_frames(self: &mut Core, now: i64, zone: i32) = fw_clock_set_frames;
-    /// Switches a layer of the picture or a channel of the sound. Does nothing if there is none with this index.
+    /// Switches a layer of the picture or a channel of the sound on or off. Does nothing if there is no layer or
+    /// channel with this index.
     pub(crate) fn switch_layer(self: &mut Core, sound: bool, index: usize, enabled: bool) = fw_layer_enable;
     /// Sets a sensor. `sensor` is a number of `enum fw_sensor`.
     pub(crate) fn put_sensor(self: &mut Core, sensor: u32, value: i32) = fw_sensor_set;

@@ -73,8 +73,7 @@ fn games_run_as_in_libmgba() {
     }
 }
 
-/// Between any two frames, a state of one core can be loaded into the other, in whichever way the cores run
-/// instructions.
+/// Between any two frames, a state of one core can be loaded into the other, no matter how the cores run instructions.
 #[test]
 fn states_can_be_exchanged_between_the_two_ways_of_running() {
     let mut cores = pair(&program(SCROLL, 0x8000));

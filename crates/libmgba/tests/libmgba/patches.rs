@@ -140,7 +140,7 @@ fn patches_of_each_kind_take_effect() {
             // `Core::open` does not use the patch.
             let core = Core::open(&path).unwrap();
             assert_eq!((core.title().as_str(), core.patch()), ("FRAMEWIRE", None));
-            // The patch can be given as a file, also for a ROM that is given as bytes.
+            // The patch can be given as a file, even for a ROM that is given as bytes.
             let named = Patching::File(next_to);
             assert_rom(&mut open(&path, &named).unwrap(), &wanted, &what);
             assert_rom(&mut Core::from_bytes_with(&rom, &patched(&named)).unwrap(), &wanted, &what);

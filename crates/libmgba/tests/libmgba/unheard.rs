@@ -120,7 +120,7 @@ fn sound_is_mixed_again_when_it_is_read() {
                 disturb(core, frame);
                 core.run_frame();
             }
-            // The buffer holds about ten frames. Of each 30 frames, the test reads the sound only after the last four.
+            // The buffer holds about ten frames. The test reads the sound only after the last four of every 30 frames.
             // Before these, the buffer fills up and stays full.
             if frame % 30 > 25 {
                 let samples = all.read_samples();

@@ -80,8 +80,8 @@ fn a_reply_without_an_end_ends_the_connection() {
         script.greet_as_mgba_http()?;
         flood(&mut script, b"x")
     });
-    // The link shows the problem until it connects again. The connection counts as short even on a slow machine, so
-    // that is after at least 45 s.
+    // The link shows the problem until it connects again. The connection counts as short even on a slow machine, so the
+    // link waits at least 45 s before that.
     let first_retry = Duration::from_secs(60);
     let config =
         Config { address: peer.address.clone(), first_retry, last_retry: first_retry, ..Config::default() };

@@ -10,7 +10,7 @@ use crate::peer::{Connection, Peer};
 use crate::until_good::until_good;
 use crate::{Client, read8, soon, value, write8};
 
-/// The link gives up a connection within this time: after a second of silence and an attempt on another connection.
+/// The link gives up on a connection within this time: after a second of silence and an attempt on another connection.
 const NOTICED: Duration = Duration::from_secs(4);
 
 /// A script that serves its first connection with `first` and then stops answering on it. It serves all later

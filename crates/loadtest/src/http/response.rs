@@ -197,7 +197,7 @@ fn step_chunk(chunk: &mut Chunk, bytes: &[u8], body: &mut Vec<u8>) -> Result<Opt
 mod tests {
     use super::*;
 
-    /// Reads a response several times: for each size of the pieces in which it can arrive.
+    /// Reads a response several times: once for each size of the pieces in which it can arrive.
     fn read(response: &[u8]) -> Vec<Result<(Head, Vec<u8>), Failure>> {
         (1..=response.len())
             .map(|size| {

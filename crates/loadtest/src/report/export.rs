@@ -70,8 +70,8 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The rows as gauges, for a file that Prometheus' node exporter reads, or for a push gateway. They reject samples with
-/// the same labels, so of several runs with the same load, such as those of a search, only the last one is written.
+/// The rows as gauges, for a file that Prometheus' node exporter reads, or for a push gateway. Both reject samples with
+/// the same labels. So if several runs have the same load, as in a search, only the last of them is written.
 pub fn prometheus(report: &Report) -> String {
     let mut out = String::new();
     let mut rows = report.shown();

@@ -17,7 +17,7 @@ const FREEZE_AT: Duration = Duration::from_secs(2);
 const FREEZE: f64 = 1.0;
 
 /// The milliseconds that `percent` of the latencies should not exceed. A request that is due during the freeze waits
-/// for its end. All other requests are answered at once.
+/// until the freeze ends. All other requests are answered at once.
 fn expected(percent: f64) -> f64 {
     let frozen = FREEZE * RATE;
     let above = (1.0 - percent / 100.0) * RATE * SECONDS;

@@ -14,7 +14,7 @@ use crate::session::{Session, arguments};
 const MAX_DIFFERENCES: u32 = 40;
 /// The largest number of snapshots or recordings that `list` lists.
 const MAX_LISTED: u32 = 100;
-/// How many snapshots one call of the method `snapshots` returns at most.
+/// The largest number of snapshots that one call of the method `snapshots` returns.
 const SNAPSHOTS_PER_CALL: u32 = 1000;
 /// The fields of a snapshot in a list.
 const SNAPSHOT_FIELDS: [&str; 5] = ["name", "title", "frame", "time", "note"];

@@ -58,7 +58,7 @@ pub(crate) enum Effect {
     Change,
     /// A value is set. A second call with the same arguments changes nothing more.
     Set,
-    /// Something may be replaced or removed that cannot be restored.
+    /// Something that cannot be restored may be replaced or removed.
     Destroy,
     /// Anything, even outside of the emulator.
     Arbitrary,

@@ -11,8 +11,8 @@ use crate::Start;
 /// The flags for all parts of a state, including the battery save. So a replay needs only the recording and the ROM.
 const FLAGS: u8 = 31;
 
-/// Starts the watch, resets the console for a recording from power-on, and reads which game runs, the keys and the
-/// state, all without a frame in between.
+/// Starts the watch, resets the console for a recording from power-on, and finds out which game is running, which keys
+/// are held and what the state is, all without a frame in between.
 pub(super) async fn begin(
     emulator: &dyn Emulator,
     watch: &Watch,

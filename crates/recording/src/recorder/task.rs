@@ -24,7 +24,7 @@ use crate::head::WALL;
 use crate::journal::{Completed, complete};
 use crate::{Head, MAX_FILE, RecordError, Start, Writer, memory};
 
-/// The time in which the emulator must answer a request of the recorder.
+/// The time within which the emulator must answer a request from the recorder.
 pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 
 /// How often the file is written and synced to the disk.
@@ -38,7 +38,7 @@ pub(super) struct RecordTask {
     emulator: Arc<dyn Emulator>,
     watch: Watch,
     file: NamedTempFile,
-    /// Contains the bytes that were not written to `file` yet.
+    /// Contains the bytes that have not been written to `file` yet.
     writer: Writer<Vec<u8>>,
     /// The frame counter before the first frame.
     first: u32,

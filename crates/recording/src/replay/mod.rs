@@ -169,8 +169,8 @@ pub async fn replay(
 ) -> Result<Report, ReplayError> {
     check_game(emulator, recording).await?;
     let running = emulator.state().run == Run::Running;
-    // On an emulator that cannot be paused, such as a stock mGBA, this batch fails at its first operation. Nothing has
-    // been changed then.
+    // On an emulator that cannot be paused, such as a stock mGBA, this batch fails at its first operation, before
+    // anything has been changed.
     let mut first = vec![Op::Pause {}, Op::CancelKeys { id: 0 }];
     if options.restore {
         first.push(Op::SaveState { flags: ALL });

@@ -57,8 +57,8 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// The next step. It has at most `room` frames. `None` if there are no more entries, or `room` is 0 and the next
-    /// entry is of keys.
+    /// The next step. It has at most `room` frames. `None` if there are no more entries, or if `room` is 0 and the next
+    /// entry contains keys.
     fn step(&mut self, room: u64) -> Option<Step<'a>> {
         let entry = self.entries.first()?;
         let Entry::Keys { keys, frames } = entry else {

@@ -127,8 +127,8 @@ async fn recordings_of_a_killed_process_are_recovered_and_replay_identically() {
     let (mut replayed, mut recovered, mut frames) = (0, 0, 0);
     let core = core(true);
     let (mut seed, mut after) = (0, Duration::ZERO);
-    // On a busy machine, it can take longer than `SYNCED` until the frames are on the disk. Then measure again, with
-    // the same seed and the same time until the kill.
+    // On a busy machine, it can take longer than `SYNCED` until the frames are on the disk. In that case, measure
+    // again, with the same seed and the same time until the kill.
     let mut bad = Vec::new();
     while replayed < count || !bad.is_empty() {
         if bad.is_empty() {

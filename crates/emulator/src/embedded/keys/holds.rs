@@ -88,9 +88,9 @@ impl Holds {
     }
 
     /// Removes these keys from their owners, because a request sets the keys directly, or because their owners end.
-    /// Waiting holds continue to wait. `up` are the keys that were down and that a request releases. A hold that waits
-    /// for one of these, or for a key that has lost its owner, begins only after the next frame. So the game sees that
-    /// a released key was up.
+    /// Waiting holds continue to wait. `up` contains the keys that were down and that a request releases. A hold that
+    /// waits for one of these, or for a key that has lost its owner, begins only after the next frame. So the game sees
+    /// that a released key was up.
     pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
             let owned = keys & 1 << number != 0 && key.owner.take().is_some();

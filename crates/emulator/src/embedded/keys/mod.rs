@@ -68,7 +68,7 @@ impl Keypad {
         self.timelines.append(steps, &mut self.holds)
     }
 
-    /// Ends a timeline, or with 0 all timelines and holds. Returns whether there was anything to end.
+    /// Ends a timeline, or all timelines and holds if `id` is 0. Returns whether there was anything to end.
     pub fn cancel(&mut self, id: u32) -> (bool, KeyChange) {
         let (mut any, mut clear) = self.timelines.cancel(id, &mut self.holds);
         if id == 0 {
@@ -79,8 +79,8 @@ impl Keypad {
         (any, KeyChange { add: 0, clear })
     }
 
-    /// Removes these keys from holds and timelines, because a request sets the keys directly. `up` are the keys that
-    /// were down and that the request releases. A hold that waits for one of these, or for a key that a hold or
+    /// Removes these keys from holds and timelines, because a request sets the keys directly. `up` contains the keys
+    /// that were down and that the request releases. A hold that waits for one of these, or for a key that a hold or
     /// timeline has lost, begins only after the next frame. So the game sees that a released key was up.
     pub fn release(&mut self, keys: u16, up: u16) {
         self.holds.release(keys, up);

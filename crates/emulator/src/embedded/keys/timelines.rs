@@ -152,7 +152,8 @@ impl Timelines {
         });
     }
 
-    /// Ends timeline `id`, or with 0 all timelines. Returns whether there was such a timeline, and the keys to release.
+    /// Ends timeline `id`, or all timelines if `id` is 0. Returns whether there was such a timeline, and the keys to
+    /// release.
     pub fn cancel(&mut self, id: u32, holds: &mut Holds) -> (bool, u16) {
         let (count, mut keys) = (self.running.len() + self.waiting.len(), 0);
         let mut stays = |timeline: &Timeline| {

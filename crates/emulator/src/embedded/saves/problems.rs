@@ -48,7 +48,7 @@ impl Problems {
         self.change(|problems| *problems = SaveProblems { opening, writing: None });
     }
 
-    /// Called after an attempt to write save files. `written` are those that were written. If another file was not
+    /// Called after an attempt to write save files. `written` contains those that were written. If another file was not
     /// written, `problem` is the reason.
     pub fn set_writing(&mut self, written: &[Arc<SaveFile>], problem: Option<String>) {
         self.change(|problems| {

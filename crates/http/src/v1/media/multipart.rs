@@ -117,7 +117,7 @@ impl MjpegStream {
         Some([head.as_bytes(), &file, b"\r\n", BOUNDARY.as_bytes()].concat().into())
     }
 
-    /// The next picture to send: a new one, or after a while the last one again.
+    /// The next picture to send: a new one or, after a while, the last one again.
     async fn picture(&mut self) -> Option<Arc<SharedPicture>> {
         sleep_until(self.pace.earliest()).await;
         loop {

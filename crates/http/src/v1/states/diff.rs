@@ -164,7 +164,7 @@ pub(in crate::v1) struct MemoryPlace {
 
 impl MemoryPlace {
     /// The places of bytes. Each item of `places` has the domain and the offset in it, or no domain and the address on
-    /// the bus; and where the byte is on the bus, if it can be there.
+    /// the bus. It also says where the byte is on the bus, if it can be there.
     pub(in crate::v1) fn all<'a>(
         places: impl Iterator<Item = (Option<&'a str>, u32, Option<OnBus>)> + Clone,
         symbols: &Symbols,

@@ -12,8 +12,8 @@ use crate::v1::control::{AtFrame, not_taken};
 
 /// mGBA's flag for the battery save in a state.
 const SAVE: u8 = 2;
-/// The size of a save is a multiple of this number, without the bytes of a clock after it, of which mGBA writes at most
-/// 136. Only the save of a TAMA5 cartridge is smaller: it has 32 bytes.
+/// The size of a save is a multiple of this number, not counting the bytes of a clock after the save. mGBA writes at
+/// most 136 bytes for a clock. Only the save of a TAMA5 cartridge is smaller than this number: it has 32 bytes.
 const SAVE_UNIT: usize = 256;
 /// The largest file, in bytes. The largest save of a cartridge has 128 KiB; files of other emulators have some bytes
 /// for a clock after it.
@@ -41,8 +41,8 @@ async fn battery_save(selected: SelectedEmulator) -> Result<Response> {
     Ok(([(FRAME, frame.to_string())], reply).into_response())
 }
 
-/// Extends a save that is shorter than the old one with the bytes of erased memory, as mGBA does when it opens a save
-/// file. Otherwise, mGBA would keep the rest of the old save. The bytes of a clock after it are kept.
+/// If a save is shorter than the old one, extends it with the bytes of erased memory, as mGBA does when it opens a save
+/// file. Without this, mGBA would keep the rest of the old save. The bytes of a clock after the old save are kept.
 fn fill(save: &mut Vec<u8>, old: usize) {
     let length = old - old % SAVE_UNIT;
     if save.len() < length {

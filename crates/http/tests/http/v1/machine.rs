@@ -19,7 +19,7 @@ fn registers(server: &Server) -> Value {
     json_of(&server.get("/v1/registers"), 200)["registers"].clone()
 }
 
-/// The I/O registers whose names contain this text. For each, the name and its JSON.
+/// The name and the JSON of each I/O register whose name contains this text.
 fn io(server: &Server, contains: &str) -> Vec<(String, Value)> {
     let all = json_of(&server.get(&format!("/v1/io?contains={contains}")), 200);
     let registers = all["registers"].as_array().unwrap().iter();

@@ -26,8 +26,8 @@ fn is_row_of(search: &Search, step: &Step, run: &Run) -> bool {
     run.target == search.target && (step.group == "v7" || !is_text)
 }
 
-/// The limits that the rows of one way to send requests show. A row *goes well* if it reaches its rate, all replies are
-/// correct, and 99% of them come within the study's goal.
+/// The limits of one way to send requests, as its rows show them. A row *goes well* if it reaches its rate, all replies
+/// are correct, and 99% of them come within the study's goal.
 struct Limits<'a> {
     /// The row with the highest rate up to which all rows went well.
     best: Option<(&'a Step, &'a Row)>,

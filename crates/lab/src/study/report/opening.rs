@@ -142,7 +142,7 @@ fn at_goal(evidence: &Evidence) -> impl Iterator<Item = (&str, Script, &Row)> {
     })
 }
 
-/// The section about the goal of 2025, with each row at its rate.
+/// The section about the goal of 2025, with each row at the rate of that goal.
 pub fn goal(evidence: &Evidence) -> String {
     let then = VERSIONS.iter().flat_map(|version| version.rows).filter(|row| row.asked == GOAL_RATE);
     let (least, most) =

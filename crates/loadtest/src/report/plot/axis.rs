@@ -130,7 +130,7 @@ fn nines(percent: f64) -> f64 {
     -((100.0 - percent) / 100.0).log10()
 }
 
-/// A round step that divides 0 to `most` into four to eight parts.
+/// A round step that divides the range from 0 to `most` into four to eight parts.
 fn step(most: f64) -> f64 {
     let decade = 10f64.powf((most / 8.0).log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0];

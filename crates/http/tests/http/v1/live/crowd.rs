@@ -123,8 +123,8 @@ fn stop_reading(server: &Server) -> (Events, Rpc) {
 
 /// Twenty clients watch for a while. Returns the largest delay of a change, in frames.
 fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
-    // After the end of a game (state 3), the ball rests for 180 frames, as long as the clients listen. So this waits
-    // until a new game has begun, and gives the game enough balls.
+    // After the end of a game (state 3), the ball rests for 180 frames, which is as long as the clients listen. So this
+    // waits until a new game has begun, and gives the game enough balls.
     wait_for("a game that continues", || {
         server.post_ok(&format!("/core/write16?address={}&value=9", field("lives")), "");
         server.number(&format!("/core/read16?address={}", field("state"))) != 3

@@ -74,7 +74,7 @@ fn a_request_waits_for_the_picture_of_exactly_the_given_frame() {
     });
 }
 
-/// A request also gets the picture of exactly the frame that it names if it has an id, if the server must check its
+/// A request gets the picture of exactly the frame that it names, even if it has an id, if the server must check its
 /// permissions, or if the server has a folder for files.
 #[test]
 fn the_picture_of_a_frame_is_as_exact_for_requests_with_more_checks() {
