@@ -1,6 +1,6 @@
-//! Writes the files of the console page to the build folder, and a Rust table that lists them: the page, two
-//! scripts, `code.js`, one style sheet, and pictures. The names of the two scripts and of the style sheet contain
-//! a hash of their contents, so that browsers can cache them.
+//! Writes the files of the console page to the build folder, and a Rust table that lists them: the page, its two
+//! scripts and its style sheet, the script `code.js`, and pictures. The names of the page's scripts and style sheet
+//! contain a hash of their contents, so that browsers can cache them.
 
 #[path = "build/bundle.rs"]
 mod bundle;

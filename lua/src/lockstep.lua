@@ -7,7 +7,7 @@ local log = require "log"
 
 local lockstep = {
   on = false,
-  driven = 0, -- how many runs (runs.lua) that were begun in lockstep have not ended; until they end, frames do not wait
+  driven = 0, -- number of unfinished runs (runs.lua) that began in lockstep; while there are any, frames do not wait
   LONGEST = 60, -- seconds that a frame waits at most: otherwise a busy client could freeze mGBA's window
   GONE = 1, -- lockstep ends when the link that began it has had no connection for this many seconds
   SILENT = 1.75, -- or when that link has sent pings, and then nothing for this many seconds

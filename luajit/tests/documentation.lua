@@ -117,7 +117,7 @@ check.test("each command of luajit-origins.md selects a test", function()
   assert(count >= 30, "too few commands: " .. count)
 end)
 
-check.test("every test that study-origins.md names exists", function()
+check.test("every test named in study-origins.md exists", function()
   local functions, count = {}, 0
   local command = "cd '%s/..' && grep -rhoE 'fn [a-z0-9_]+\\(' crates tests --include=*.rs"
   for line in process.output(command:format(check.root)):gmatch("[^\n]+") do functions[line:sub(4, -2)] = true end

@@ -17,7 +17,7 @@ from framewire.errors import FramewireError
 class Screen:
     """A picture. It can be used as a NumPy array and saved as a PNG file, and notebooks display it.
 
-    `numpy.asarray(screen)` and `screen.array` are an array of height x width x 3 bytes: red, green and blue, with the
+    `numpy.asarray(screen)` and `screen.array` return an array of height x width x 3 bytes: red, green and blue, with the
     top row first.
 
     Attributes:

@@ -153,7 +153,7 @@ def test_a_damaged_state_is_refused(vector: GameVectorEnv) -> None:
     assert vector.state_hashes() == before
 
 
-def test_calls_of_closed_objects_fail(vector: GameVectorEnv) -> None:
+def test_calls_on_closed_objects_fail(vector: GameVectorEnv) -> None:
     states = vector.save_states()
     vector.close()
     single = framewire.envs.make(scenario="memory", render_mode="rgb_array")

@@ -1,4 +1,4 @@
-"""Fleets and searches on a Ray cluster of two nodes, which are processes of this machine."""
+"""Fleets and searches on a Ray cluster of two nodes, which are processes on this machine."""
 
 from __future__ import annotations
 
@@ -141,12 +141,13 @@ def test_no_step_is_lost_or_repeated_when_nodes_are_lost(cluster: Cluster, secon
         assert_same(undisturbed, expected)
 
         found: list[Any] = [fleet.reset(seed=5)[0].copy()]
-        used_again = np.empty(ENVS, dtype=np.int64)
+        # The same array is sent in every step, so the fleet must keep copies of the actions.
+        reused = np.empty(ENVS, dtype=np.int64)
         for step in range(steps):
             # Lose workers in the middle of a step: one before states are saved for the first time, and two later. The
             # last one is lost with its node.
-            used_again[:] = actions(step)
-            fleet.send(used_again)
+            reused[:] = actions(step)
+            fleet.send(reused)
             if step == steps // 10:
                 kill_process(fleet._groups[0])
             if step == steps * 55 // 100:
@@ -481,7 +482,7 @@ def test_unsuitable_nodes_are_refused(second: Any, tmp_path: Path, monkeypatch: 
         Fleet(None, "memory", num_envs=ENVS, start_timeout=2)
 
 
-def test_a_search_finds_the_same_on_a_fleet_and_here(
+def test_a_search_finds_the_same_solution_on_a_fleet_and_in_this_process(
     cluster: Cluster, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Only the last line of the progress is written, even if the search takes a long time.
@@ -549,7 +550,7 @@ def test_a_worker_that_stalls_is_waited_for_only_once(cluster: Cluster) -> None:
         os.kill(process, signal.SIGCONT)
 
 
-def test_a_worker_that_no_attempt_replaces_is_logged(
+def test_a_lost_worker_that_cannot_be_replaced_is_logged(
     second: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(_actors, "ATTEMPTS", 2)
@@ -594,7 +595,7 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         running = GoExplore(explorer, seed=4, batch=24, steps=30)
         for step in range(6):
             if step == 3:
-                # The search plays the way to a lost state again when a branch begins at it.
+                # When a branch begins at a lost state, the search first replays the actions that lead to that state.
                 kill_node(cluster, second, explorer._workers)
             running.step()
         assert outline(running) == outline(local)
@@ -843,7 +844,7 @@ def test_the_prediction_names_what_limits_a_fleet() -> None:
     # For 128 steps, each of the two cores works 64 ms for the workers and half of 4 x 0.2 ms for the program.
     assert shared.steps_per_second_async == pytest.approx(128 / 64.4e-3)
     assert shared.efficiency == pytest.approx(64 / 64.4)
-    # One worker has a core for itself, and so has the program.
+    # One worker has a core to itself, and so does the program.
     alone = sizing.predict(COSTS, dataclasses.replace(one_machine, cores=1))
     assert alone.steps_per_second_async == pytest.approx(1250)
     slower = dataclasses.replace(COSTS, worker_seconds=1e-3)

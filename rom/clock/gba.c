@@ -19,7 +19,7 @@ enum { READ_ALL = 0x65, FIELDS = 7, SECONDS = 6 };
  * two decimal digits. */
 #define FIELD ((volatile uint8_t*) 0x02000000)
 #define FRAMES (*(volatile uint32_t*) 0x02000008)
-/* A checksum of all seconds that were read so far. Runs that differ in one frame have different sums from then on. */
+/* A checksum of all seconds that have been read so far. Runs that differ in one frame have different sums from then on. */
 #define SUM (*(volatile uint32_t*) 0x0200000C)
 
 static void send(unsigned command) {

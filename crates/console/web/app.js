@@ -24,8 +24,8 @@ import { toast } from "./toast.js";
  */
 
 /**
- * Runs an action of the user and shows its error. Returns `undefined` after an error, or if the action was copied as a
- * command instead of being sent.
+ * Runs a user's action, and shows the error if it fails. Returns `undefined` after an error, or if the action was copied
+ * as a command instead of being sent.
  * @template T
  * @param {() => Promise<T>} work
  * @returns {Promise<T | undefined>}
@@ -40,7 +40,7 @@ export async function attempt(work) {
 }
 
 /**
- * Performs an action of the user, shows its error, and updates the state of the emulator.
+ * Performs a user's action. If it succeeds, updates the state of the emulator; if it fails, shows the error.
  * @param {App} app
  * @param {Action} action
  */

@@ -93,7 +93,10 @@ export class StatusPoller {
     this.#rpc = rpc;
   }
 
-  /** Starts. Also polls when the server sends one of `STATE_EVENTS`, and when the connection opens or closes. */
+  /**
+   * Starts to poll regularly. From now on, also polls when the server sends one of `STATE_EVENTS`, when the connection
+   * opens or closes, when another emulator is selected, and when the page becomes visible.
+   */
   start() {
     let begun = false;
     this.#rpc.socket.connected.follow(() => {

@@ -1,5 +1,5 @@
-//! The payloads of requests. Each request gets a different payload, so that a reply that belongs to another request is
-//! detected.
+//! The payloads of requests. They are random, so requests have different payloads, unless these are very short. So a
+//! reply that belongs to another request is detected.
 
 use std::fmt;
 use std::str::FromStr;

@@ -15,8 +15,9 @@ local M = {}
 
 -- Longest sleep before checking whether the other process is still running, in seconds.
 local CHECK_INTERVAL = 0.05
--- The same if barriers do not reach other processes. It is short because a side that misses a wake-up sleeps this long.
-local CHECK_INTERVAL_WITHOUT_BARRIERS = 0.001
+-- Longest sleep if barriers do not reach other processes. It is short because a side that misses a wake-up sleeps this
+-- long. Whether the other process is still running is checked only every `CHECK_INTERVAL`, as above.
+local LONGEST_SLEEP_WITHOUT_BARRIERS = 0.001
 local clock = ffi.new("struct fw_timespec")
 
 local function now_ns()
@@ -57,7 +58,7 @@ end
 ---@return string? message "timeout", "closed", "the other side has ended without closing" or how the channel is damaged
 function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
   local block = endpoint.block
-  local longest_sleep = block.barriers and CHECK_INTERVAL or CHECK_INTERVAL_WITHOUT_BARRIERS
+  local longest_sleep = block.barriers and CHECK_INTERVAL or LONGEST_SLEEP_WITHOUT_BARRIERS
   local deadline = time.deadline(timeout)
   local next_check = 0
   while true do

@@ -127,7 +127,8 @@ pub struct RunArgs {
     /// embedded: the speed; 1 is the console's own speed, and 0 is as fast as the processor allows [default: 1]
     #[arg(long, value_name = "TIMES", value_parser = times, help_heading = "Emulator")]
     pub speed: Option<f64>,
-    /// Where to read the emulator's frame counter: a URL of JSON, auto (the target's own counter, if any), or none
+    /// Where to read the emulator's frame counter: a URL that returns JSON, auto (the target's own counter, if any), or
+    /// none
     #[arg(long, value_name = "URL", default_value = "auto", help_heading = "Emulator")]
     pub emulator: String,
     /// The counter's name in that JSON

@@ -1,4 +1,5 @@
-//! Runs `wrk`, a common load tester for HTTP servers. Each of its connections sends the next request after the reply.
+//! Runs `wrk`, a common load tester for HTTP servers. Each of its connections sends a request as soon as the reply to
+//! the one before it has arrived.
 
 use std::time::Duration;
 

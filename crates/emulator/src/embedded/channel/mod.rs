@@ -188,7 +188,7 @@ impl ChannelClient {
         (machine.ticks - self.since) as u32
     }
 
-    /// Serves messages until there are no more, the time is over, or a requested frame has to run first.
+    /// Serves messages until there are no more, the time is up, or a requested frame has to run first.
     fn serve(&mut self, machine: &mut Machine) -> Result<(), Error> {
         let mut end = None;
         while self.steps == 0 {
