@@ -27,9 +27,14 @@ const OWN: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'",
 );
 
+/// The content type, with its parameters; empty if there is none.
+pub(crate) fn content_type(headers: &HeaderMap) -> &str {
+    headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default()
+}
+
 /// Adds the security headers to a reply. `shared` says whether pages of other origins may show it.
 pub(crate) fn add_security_headers(headers: &mut HeaderMap, shared: bool) {
-    let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let is_page = content_type(headers).starts_with("text/html");
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(if is_page { OWN } else { NOTHING });
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if is_page {

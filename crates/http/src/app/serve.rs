@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use axum::extract::{FromRef, MatchedPath, Request};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
@@ -26,6 +25,7 @@ use crate::access::gate::Gate;
 use crate::compat::{self, CompatServices};
 use crate::failure::Failure;
 use crate::feeds::registry::Feeds;
+use crate::headers::content_type;
 use crate::idempotency::Idempotency;
 use crate::limits::Limits;
 use crate::metrics::Meter;
@@ -268,8 +268,7 @@ async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response
 /// Notes that a front end's event stream is endless, so the server must end it when the client leaves.
 async fn note_stream(stream_control: Extension<StreamControl>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    let kind = response.headers().get(CONTENT_TYPE);
-    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+    if content_type(response.headers()).starts_with("text/event-stream") {
         stream_control.has_no_end();
     }
     response

@@ -18,6 +18,7 @@ use utoipa::openapi::{OpenApi, RefOr};
 use super::message::RpcError;
 use super::methods::{UnderWay, under_way};
 use super::session::{RpcReply, RpcSession};
+use crate::headers::content_type;
 use crate::idempotency::IDEMPOTENCY_KEY;
 use crate::problem::Problem;
 use crate::reading::fields::{Encoding, Object, shown, wrong_value};
@@ -252,7 +253,7 @@ async fn reply(response: Response) -> Result<RpcReply, RpcError> {
         });
         return Err(RpcError::with_status(parts.status, problem));
     }
-    let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = content_type(&parts.headers);
     let result = if body.is_empty() {
         Json::Null
     } else if kind.starts_with("application/json") {

@@ -1,7 +1,6 @@
 //! Memory by address: numbers and bytes, on the bus or in a memory domain.
 
 use axum::extract::Request;
-use axum::http::header::CONTENT_TYPE;
 use framewire_expression::Type;
 use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Value};
 use framewire_symbols::Symbols;
@@ -10,7 +9,7 @@ use super::control::{AtFrame, change};
 use super::convenience::{NumberForm, check_plain, number, read_at, read_op, write_op};
 use super::schemas::Number;
 use super::states::next_result;
-use crate::headers::FRAME;
+use crate::headers::{FRAME, content_type};
 use crate::reading::fields::{self, Address, Encoding, Target, integer, wrong_value};
 use crate::reading::{self, Whole};
 use crate::routing::prelude::*;
@@ -245,8 +244,7 @@ async fn write(
 ) -> Result<Json<AtFrame>> {
     let symbols = selected.symbols().await;
     let target = target(&text, domain.as_deref(), &symbols)?;
-    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let kind = content_type(request.headers()).split(';').next().unwrap_or_default().trim();
     let raw = kind.eq_ignore_ascii_case("application/octet-stream");
     let bytes = bodies.read(request.into_body()).await?;
     let op = if raw {
