@@ -1,7 +1,7 @@
 //! Reads the emulator's frame counter during a run, so that each row of the report shows whether the emulator kept its
 //! speed.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ struct ScriptProbe {
 impl Probe for ScriptProbe {
     fn read(&mut self) -> Option<f64> {
         if self.connection.is_none() {
-            self.connection = Some(connect(&self.address)?);
+            self.connection = Some(greet(&self.address)?);
         }
         let frame = self.ping();
         if frame.is_none() {
@@ -113,9 +113,21 @@ impl ScriptProbe {
     }
 }
 
-fn connect(address: &str) -> Option<(TcpStream, Decoder)> {
-    let mut addresses = address.to_socket_addrs().ok()?;
-    let mut stream = addresses.find_map(|address| TcpStream::connect_timeout(&address, TIMEOUT).ok())?;
+/// Connects to the first address of a host that accepts. Waits at most `limit` for each.
+pub fn connect(host: &str, limit: Duration) -> io::Result<TcpStream> {
+    let mut connected = Err(io::ErrorKind::NotFound.into());
+    for address in host.to_socket_addrs()? {
+        connected = TcpStream::connect_timeout(&address, limit);
+        if connected.is_ok() {
+            break;
+        }
+    }
+    connected
+}
+
+/// Connects to Framewire's script as a link.
+fn greet(address: &str) -> Option<(TcpStream, Decoder)> {
+    let mut stream = connect(address, TIMEOUT).ok()?;
     stream.set_nodelay(true).ok()?;
     stream.set_read_timeout(Some(TIMEOUT)).ok()?;
     stream.set_write_timeout(Some(TIMEOUT)).ok()?;

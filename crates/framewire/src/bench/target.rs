@@ -1,5 +1,4 @@
 use std::io;
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use framewire_loadtest::url::Url;
 use framewire_loadtest::{Check, Plan, Stop, Strategy};
 
 use super::args::RunArgs;
+use super::emulator;
 use super::script::{Dialect, Options, ScriptTarget};
 
 /// How long the check before the first run waits for the target.
@@ -163,15 +163,7 @@ impl BenchTarget {
             #[cfg(feature = "embedded")]
             BenchTarget::Embedded(_) => return Ok(()),
         };
-        // `ScriptTarget` also tries all addresses of the host.
-        let mut connected = Ok(());
-        for address in url.resolve()? {
-            connected = TcpStream::connect_timeout(&address, TIMEOUT).map(drop);
-            if connected.is_ok() {
-                break;
-            }
-        }
-        connected.with_context(|| unreachable(url, advice))
+        emulator::connect(&url.authority(), TIMEOUT).map(drop).with_context(|| unreachable(url, advice))
     }
 
     /// Performs one run.
