@@ -21,7 +21,7 @@ const post = (title, path, json) => ({ title, method: "POST", path, json });
 const remove = (title, path) => ({ title, method: "DELETE", path });
 
 /** @type {(title: string, path: string, file: Blob) => Action} */
-const upload = (title, path, file) => ({ title, method: "PUT", path, file });
+const upload = (title, path, file) => ({ title, method: "PUT", path, file, isLong: true });
 
 /** @type {(title: string, path: string, output: string) => Action} */
 const download = (title, path, output) => ({ title, method: "GET", path, output });
@@ -33,8 +33,10 @@ export const resume = () => post("Resume", "/v1/resume");
 export const reset = () => post("Reset", "/v1/reset");
 
 /** @param {number} frames */
-export const advance = (frames) =>
-  post(frames === 1 ? "Advance one frame" : `Advance ${frames} frames`, "/v1/advance", { frames });
+export const advance = (frames) => ({
+  ...post(frames === 1 ? "Advance one frame" : `Advance ${frames} frames`, "/v1/advance", { frames }),
+  isLong: true,
+});
 
 /**
  * Goes back to a frame of the history. A line is a part of the history in which no frames are missing.
@@ -71,6 +73,7 @@ export const tap = (keys, frames) => post(`Tap ${keys.join("+")}`, "/v1/tap", { 
 export const play = (sequence) => ({
   ...post("Play a sequence", "/v1/input", { sequence }),
   query: { wait: true },
+  isLong: true,
 });
 
 /** Ends all sequences and holds. */

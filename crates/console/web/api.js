@@ -55,9 +55,8 @@ export class Copied extends Error {}
 const LOG_LENGTH = 100;
 
 /**
- * How long a request may wait for its answer. The server's own deadline is far shorter. Some requests have no limit here,
- * because the server limits how long they take: uploads, requests with `wait=true` and requests that advance the game. The
- * last two wait until the game has run enough frames.
+ * How long a request may wait for its answer, unless its action is long. The server's own deadline is far shorter, except
+ * for long actions: uploads, and requests that wait until the game has run enough frames.
  */
 const TIMEOUT_MS = 20_000;
 
@@ -202,8 +201,7 @@ export class Api {
   async #fetch(action) {
     /** @type {RequestInit} */
     const init = { method: action.method };
-    const isLong = action.query?.wait === true || action.path === "/v1/advance" || action.file !== undefined;
-    if (!isLong) init.signal = AbortSignal.timeout(TIMEOUT_MS);
+    if (!action.isLong) init.signal = AbortSignal.timeout(TIMEOUT_MS);
     if (action.json !== undefined) {
       init.body = JSON.stringify(action.json);
       init.headers = { "Content-Type": "application/json" };
