@@ -5,7 +5,6 @@ A `Call` is a call of a JSON-RPC method (docs/json-rpc.md). An `Operation` can b
 
 from __future__ import annotations
 
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ from framewire.model import (
     as_bytes,
     file_bytes,
     key_names,
+    name_or_time,
     sequence_text,
 )
 from framewire.screen import Screen
@@ -516,8 +516,7 @@ def recording_info(result: Json) -> RecordingInfo:
 
 def start_recording(name: str | None, start: str, every: int | None, note: str, replace: bool) -> Call[RecordingInfo]:
     """Begins a recording. Without a name, the present time becomes the name, as in `Core.record`."""
-    name = name or time.strftime("%Y-%m-%d-%H%M%S")
-    params = given(name=name, start=start, every=every, note=note, replace=replace)
+    params = given(name=name_or_time(name), start=start, every=every, note=note, replace=replace)
     return Call("startRecording", params, recording_info, changes=True)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from framewire import _native
 from framewire.errors import FramewireError, NotFound
-from framewire.model import RecordingInfo, SnapshotInfo, file_bytes
+from framewire.model import RecordingInfo, SnapshotInfo, file_bytes, name_or_time
 from framewire.screen import Screen
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class CoreSnapshots:
         core = self._core
         title, code, checksum, _ = core._core.game()
         state = core.save_state(_WITH_PICTURE)
-        name = name or time.strftime("%Y-%m-%d-%H%M%S")
+        name = name_or_time(name)
         row = core._store().save_snapshot(name, state, title, code, checksum, core.frame(), note, replace)
         return SnapshotInfo(*row)
 

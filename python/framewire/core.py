@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +40,7 @@ from framewire.model import (
     Waited,
     file_bytes,
     key_names,
+    name_or_time,
     sequence_text,
 )
 from framewire.screen import Screen
@@ -514,7 +514,7 @@ class Core(CoreMemory):
             note: Text to store in the recording.
             replace: Whether to overwrite a recording with the same name.
         """
-        name = name or time.strftime("%Y-%m-%d-%H%M%S")
+        name = name_or_time(name)
         self._store().check_recording(name, replace)
         self._core.start_recording(start, 60 if every is None else u32(every, "every", 1), note)
         if start == "power-on":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -369,6 +370,11 @@ def sequence_text(presses: Presses) -> str:
             f"presses is {presses!r}; use text such as 'A:2 .:10', or pairs such as [('A', 2), ('', 10)]",
             parameter="presses",
         ) from error
+
+
+def name_or_time(name: str | None) -> str:
+    """The name of a new snapshot or recording. Without one, the present time becomes the name."""
+    return name or time.strftime("%Y-%m-%d-%H%M%S")
 
 
 def file_bytes(data: object, name: str) -> bytes:

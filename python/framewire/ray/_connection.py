@@ -146,27 +146,16 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
                 if left is not None and left <= 0:
                     raise TimeoutError("the program did not connect in time")
                 for key, _ in selector.select(left):
-                    connected = key.data
+                    connected = key.data or _next(listener)
                     if connected is None:
-                        try:
-                            connected = listener.accept()[0]
-                        except OSError as error:
-                            # These errors do not go away. Others belong to a connection that has already ended.
-                            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                                raise
-                            continue
-                        connected.setblocking(False)
+                        continue
+                    if connected not in given:
                         given[connected] = b""
                         selector.register(connected, selectors.EVENT_READ, connected)
                         continue
-                    try:
-                        data = connected.recv(SECRET_BYTES - len(given[connected]))
-                    except BlockingIOError:
-                        continue
-                    except OSError:
-                        data = b""
-                    given[connected] += data
-                    if data and len(given[connected]) < SECRET_BYTES:
+                    data = _available(connected, SECRET_BYTES - len(given[connected]))
+                    given[connected] += data or b""
+                    if data is None or (data and len(given[connected]) < SECRET_BYTES):
                         continue
                     selector.unregister(connected)
                     if hmac.compare_digest(given.pop(connected), secret):
@@ -176,6 +165,29 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
             listener.settimeout(timeout)
             for each in given:
                 each.close()
+
+
+def _next(listener: socket.socket) -> socket.socket | None:
+    """The next connection of a listener; None if it has ended already."""
+    try:
+        connected = listener.accept()[0]
+    except OSError as error:
+        # These errors do not go away. Others belong to a connection that has already ended.
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+            raise
+        return None
+    connected.setblocking(False)
+    return connected
+
+
+def _available(connected: socket.socket, count: int) -> bytes | None:
+    """At most `count` bytes that have arrived; None if there are none yet, and no bytes if the connection has ended."""
+    try:
+        return connected.recv(count)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
 def serve(connection: Connection, perform: Callable[[str, tuple[Any, ...]], Any]) -> None:
