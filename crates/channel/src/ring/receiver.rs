@@ -100,6 +100,12 @@ impl<M: Memory> Receiver<M> {
         Ok(self.wait_for_message(timeout, stop)?.is_some())
     }
 
+    /// Whether the process of the other side has died without closing the channel. [`wait`](Self::wait) reports that
+    /// only when every message has been read.
+    pub fn peer_died(&self) -> bool {
+        !self.memory.peer_closed(self.side) && !self.memory.peer_lives(self.side)
+    }
+
     #[inline(always)]
     fn find(&self) -> Option<Found> {
         let writer = self.side.other();

@@ -1,6 +1,7 @@
 //! Tests of an embedded core with a client on a channel.
 
 use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -124,6 +125,42 @@ fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
     let keys = || number(call(&emulator, Op::GetKeys {}));
     assert_eq!(keys(), 1);
     drop(client);
+    wait_for("the key to be up", || keys() == 0);
+}
+
+/// The channel of the process that a test kills.
+const CHANNEL: &str = "FRAMEWIRE_TEST_CHANNEL";
+
+/// Requests a day of frames, and sends a second message that the core cannot serve before these frames have run.
+#[test]
+#[ignore = "run by the test below, in a process of its own"]
+fn victim() {
+    let Ok(name) = std::env::var(CHANNEL) else { return };
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let [a, b, c, d] = 5_000_000_u32.to_le_bytes();
+    for message in [&[STEP, 0, 1, 0, a, b, c, d][..], &[RUN]] {
+        client.send(message, PATIENCE).expect("sent");
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn a_client_killed_during_a_long_step_is_noticed_even_with_a_message_pending() {
+    let name = format!("framewire-killed-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
+    let mut victim = Command::new(std::env::current_exe().expect("this program"))
+        .args(["channel::victim", "--exact", "--ignored"])
+        .env(CHANNEL, &name)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("another process");
+    let keys = || number(call(&emulator, Op::GetKeys {}));
+    wait_for("the step", || keys() == 1);
+    victim.kill().expect("a kill");
+    victim.wait().expect("its end");
     wait_for("the key to be up", || keys() == 0);
 }
 

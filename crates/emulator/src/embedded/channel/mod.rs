@@ -160,6 +160,13 @@ impl Driver for ChannelHost {
 
     fn check(&mut self) {
         self.wait(Duration::ZERO, &|| false);
+        if let Some(client) = &mut self.client
+            && client.steps > 0
+            && client.endpoint.receiver.peer_died()
+        {
+            // The client's next message waits until the frames have run, and `wait` reports a death only after it.
+            client.gone = Some(Error::Died);
+        }
     }
 }
 
