@@ -47,6 +47,7 @@ done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"; for suite in $suites; do rm -rf "$systems/$suite/try"; done' EXIT
+trap 'exit 1' HUP INT TERM
 tar -xzf "$archive" -C "$work"
 program=$work/$name/framewire
 for library in $(ldd "$program" | awk '{ print $1 }'); do

@@ -36,6 +36,7 @@ env $settings RUSTFLAGS="$RUSTFLAGS" \
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 folder=$work/$name
 mkdir -p "$folder/licences"
 cp "$built/framewire.exe" LICENSE-MIT LICENSE-APACHE CHANGELOG.md "$folder/"

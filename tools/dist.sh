@@ -32,6 +32,7 @@ program=$(tools/program.sh)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 folder=$work/$name
 mkdir -p "$folder/man" "$folder/completions" "$folder/licences"
 cp "$program" "$folder/framewire"

@@ -30,6 +30,7 @@ stop() {
     [ -z "$server" ] || wait "$server" 2>/dev/null || true
 }
 trap 'stop; rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
 
 # check NAME COMMAND...: starts a server, which prints its address, and runs the suite with the lists of this name.
 check() {

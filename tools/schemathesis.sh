@@ -16,6 +16,7 @@ fi
 server=
 folder=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
 mkdir "$folder/files"
 "$program" serve --quiet --listen 127.0.0.1:0 --speed 1 --files "$folder/files" >"$folder/address" &
 server=$!

@@ -12,6 +12,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 python3 -m venv "$work/audit"
 "$work/audit/bin/python" -m pip --quiet --disable-pip-version-check install 'auditwheel>=6.4,<7'
 "$work/audit/bin/auditwheel" show "$wheel" | tee "$work/audited"

@@ -24,6 +24,7 @@ fi
 
 try=$system/try
 trap 'rm -rf "$try"' EXIT
+trap 'exit 1' HUP INT TERM
 rm -rf $try
 mkdir -p $try/top/tools $try/top/docs $try/top/rom $try/wheels
 cp README.md $try/top/

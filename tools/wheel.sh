@@ -21,6 +21,7 @@ restore() {
     [ ! -f target/native-of-checkout.so ] || mv target/native-of-checkout.so $moved
 }
 trap restore EXIT
+trap 'exit 1' HUP INT TERM
 [ ! -f $moved ] || mv $moved target/native-of-checkout.so
 licences=$data/data/share/doc/framewire
 mkdir -p $data/scripts $licences
