@@ -44,6 +44,10 @@ pub struct RunArgs {
     /// The message in a request: uuid, a number of random bytes, or 1..5000 for random sizes
     #[arg(short, long, value_name = "uuid|BYTES|A..B", default_value = "uuid", help_heading = "Load")]
     pub payload: Payload,
+    /// Which replies are correct: echo (equal to the message), status (200 to 299), status=404, equals=TEXT,
+    /// contains=TEXT (or @FILE), or none (all of them) [default: echo if the message is sent, else status]
+    #[arg(long, value_name = "CHECK", help_heading = "Load")]
+    pub check: Option<Check>,
 
     /// The method [default: GET; with --body: POST]
     #[arg(long, value_name = "METHOD", value_parser = request::method, help_heading = "Request (http:// and https://)")]
@@ -60,10 +64,6 @@ pub struct RunArgs {
     /// Send the token in this file: Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE", help_heading = "Request (http:// and https://)")]
     pub token_file: Option<PathBuf>,
-    /// Which replies are correct: echo (equal to the message), status (200 to 299), status=404, equals=TEXT,
-    /// contains=TEXT (or @FILE), or none (all of them) [default: echo if the message is sent, else status]
-    #[arg(long, value_name = "CHECK", help_heading = "Request (http:// and https://)")]
-    pub check: Option<Check>,
 
     /// Trust the certificates in this PEM file instead of the system's
     #[arg(
