@@ -150,6 +150,8 @@ def test_a_damaged_state_is_refused(vector: GameVectorEnv) -> None:
     for damaged, message in ((b"xx", "not the state of an environment"), (state[:-9], "damaged")):
         with pytest.raises(InvalidData, match=message):
             vector.load_states([damaged, None])
+    with pytest.raises(InvalidRequest, match=r"states\[1\] is 'a text'; use the bytes of the file"):
+        vector.load_states([state, "a text"])  # type: ignore[list-item]
     assert vector.state_hashes() == before
 
 

@@ -25,6 +25,7 @@ from framewire.envs._spaces import (
 )
 from framewire.envs._window import Window
 from framewire.errors import InvalidRequest
+from framewire.model import file_bytes
 
 
 class GameEnv(gymnasium.Env[Any, Any]):
@@ -131,7 +132,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     def load_state(self, state: bytes) -> None:
         """Loads a state from `save_state`. The state may come from another environment of the same scenario."""
-        self._native.restore([state])
+        self._native.restore([file_bytes(state, "state")])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._arguments, self.save_state())

@@ -26,6 +26,7 @@ from framewire.envs._spaces import (
     rows_of,
 )
 from framewire.errors import InvalidRequest
+from framewire.model import file_bytes
 
 
 def checked_mode(autoreset_mode: AutoresetMode | str) -> AutoresetMode:
@@ -220,7 +221,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def load_states(self, states: Sequence[bytes | None]) -> None:
         """Loads states that `save_states` returned. An environment whose state is None does not change."""
-        self._native.restore(list(states))
+        checked = [None if state is None else file_bytes(state, f"states[{index}]") for index, state in enumerate(states)]
+        self._native.restore(checked)
 
     def close_extras(self, **_: Any) -> None:
         """Frees the cores."""
