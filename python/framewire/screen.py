@@ -50,7 +50,7 @@ class Screen:
                 from PIL import Image
             except ImportError as error:
                 raise FramewireError(
-                    "this picture is a PNG file, and Pillow decodes it: pip install 'framewire[client]'; "
+                    "decoding this PNG file needs Pillow, which is not installed: pip install 'framewire[client]'; "
                     "`.png()` works without it"
                 ) from error
             with Image.open(io.BytesIO(self._png)) as image:

@@ -171,7 +171,7 @@ local function read_number(data, place)
   end
   local digits = place - first
   if digits == 0 then return nil, place, "a digit is missing" end
-  if data[first] == ZERO and digits > 1 then return nil, first, "a number must not begin with 0" end
+  if data[first] == ZERO and digits > 1 then return nil, first, "a number must not have leading zeros" end
   local byte = data[place]
   if byte ~= DOT and byte ~= 69 and byte ~= 101 then
     if digits > 15 then return in_range(read_long(data, start, place), start, place) end
