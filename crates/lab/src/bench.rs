@@ -14,7 +14,7 @@ const SLACK: Duration = Duration::from_secs(60);
 /// The time between two checks of whether the command has ended.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The load of the run.
+/// The load of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// This many requests per second.
@@ -91,7 +91,7 @@ impl Bench {
         command.extend(["--json".to_owned(), "report.json".to_owned()]);
         let command: Vec<_> = command.iter().map(String::as_str).collect();
         let mut process = Framewire::start(folder.path(), &command)?;
-        let start = Instant::now();
+        let (start, limit) = (Instant::now(), self.length * self.runs + SLACK);
         let status = loop {
             if stop.stopped() {
                 process.kill();
@@ -99,8 +99,10 @@ impl Bench {
             }
             match process.wait_exit(PERIOD) {
                 Ok(status) => break status,
-                Err(framewire_lab::Error::Timeout { .. })
-                    if start.elapsed() < self.length * self.runs + SLACK => {}
+                Err(framewire_lab::Error::Timeout { .. }) if start.elapsed() < limit => {}
+                Err(framewire_lab::Error::Timeout { what, .. }) => {
+                    return Err(framewire_lab::Error::Timeout { what, after: limit }.into());
+                }
                 Err(error) => return Err(error.into()),
             }
         };

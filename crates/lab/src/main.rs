@@ -36,7 +36,7 @@ struct Cli {
 enum Command {
     /// Measure the table of figures, for Framewire and for its alternatives.
     Table {
-        /// Measure each line once, for 5 s
+        /// Measure each line once, most of them for 5 s
         #[arg(long)]
         quick: bool,
         /// Measure only these lines
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Exit code 1 means that a figure missed its bound.
+/// Exit code 1 means that a figure missed its bound, or that a rerun of the study does not agree with the study.
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     let (text, mark, met) = match command {
         Command::Table { quick, only, output } => {

@@ -12,8 +12,8 @@ use crate::setup::Setup;
 /// How long each client waits for its connection, and then for its reply.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Makes `clients` connect at the same moment and send a request each. Returns for each client the time from that
-/// moment to its reply, or the kind of its failure.
+/// Makes this many clients connect at the same moment and send a request each. Returns for each client the time from
+/// that moment to its reply, or the kind of its failure.
 pub fn run(setup: &Setup, clients: usize) -> Vec<Result<Duration, &'static str>> {
     let barrier = Barrier::new(clients);
     let ask = || {

@@ -22,7 +22,7 @@ fn a_large_range_arrives_complete() {
 }
 
 /// A reply uses memory until its client has read it. If there is not enough memory, other large requests get a 503, but
-/// small ones are still answered.
+/// smaller ones are still answered.
 #[test]
 fn large_replies_together_have_a_memory_limit() {
     let server = Server::with(|app| {

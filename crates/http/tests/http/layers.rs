@@ -23,11 +23,11 @@ fn layer(module: &str) -> usize {
 /// Returns the modules that an import names. `rest` is the text after `crate::`. It begins with one path, as in
 /// `crate::name::Item`, or with a list, as in `crate::{one::Item, other::{Item, Another}}`.
 fn modules(rest: &str) -> Vec<&str> {
-    let first_word = |path: &'_ str| {
+    let word_end = |path: &'_ str| {
         let end = path.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
         end.unwrap_or(path.len())
     };
-    let Some(list) = rest.strip_prefix('{') else { return vec![&rest[..first_word(rest)]] };
+    let Some(list) = rest.strip_prefix('{') else { return vec![&rest[..word_end(rest)]] };
     let (mut depth, mut starts) = (0, vec![0]);
     for (index, letter) in list.char_indices() {
         match letter {
@@ -39,7 +39,7 @@ fn modules(rest: &str) -> Vec<&str> {
         }
     }
     let paths = starts.into_iter().map(|start| list[start..].trim_start());
-    paths.map(|path| &path[..first_word(path)]).collect()
+    paths.map(|path| &path[..word_end(path)]).collect()
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn lamp(pixels: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn the_openapi_document_describes_every_route() {
+fn the_openapi_document_describes_every_route_of_mgba_http() {
     let server = Server::start();
     let document = json(&server, "/openapi.json");
     assert_eq!(document, json(&server, "/openapi/v1.json"));

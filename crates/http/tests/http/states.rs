@@ -46,7 +46,8 @@ fn a_state_restores_memory() {
     }
 }
 
-/// A slow client gets the whole state. The core is paused so that its state does not change during the test.
+/// A client that reads in small pieces gets the whole state. The core is paused so that its state does not change
+/// during the test.
 #[test]
 fn a_state_comes_back_byte_for_byte() {
     let server = Server::paused();

@@ -59,7 +59,7 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 /// A running server. It stops when this is dropped.
 pub struct Server {
     pub address: SocketAddr,
-    /// Contains the ROM and the files that the emulator writes next to it.
+    /// Contains the ROM, the files that the emulator writes next to it, and the server's data folder.
     pub folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,

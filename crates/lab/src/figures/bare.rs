@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::sample::Sample;
 
-/// How long a core runs before its frames are counted.
+/// How long the embedded core runs before its frames are counted.
 const WARMING: Duration = Duration::from_millis(500);
 
 /// The bare loop: a program compiled from `benches/bare.c` with the machine's own compiler and libmgba.

@@ -42,9 +42,10 @@ pub struct Extent {
     run: Duration,
     /// The length of such a run of the alternative script.
     alternative: Duration,
-    /// The length of a run on the lines that are measured several times. The line `unlimited` uses half of it.
+    /// The length of a run on all other lines except `stampede`. The line `unlimited` uses half of it.
     short: Duration,
-    /// How many runs such a line has. The line `unlimited` has `2 * repeats - 1` runs.
+    /// How many runs these other lines and `stampede` have. The line `unlimited` has `2 * repeats - 1` runs, and
+    /// `stampede` has only one run of the alternative.
     repeats: usize,
 }
 

@@ -164,7 +164,7 @@ impl Archive {
         let path = archive.file();
         if path.exists() {
             archive.results = read(&path)
-                .with_context(|| format!("{} is broken; measure it again with --fresh", path.display()))?;
+                .with_context(|| format!("{} is broken; begin again with --fresh", path.display()))?;
         }
         Ok(archive)
     }
@@ -222,7 +222,7 @@ impl Archive {
         };
         if about.mgba != theirs.mgba {
             bail!(
-                "{} was measured with {}, not {}; measure it here with --only {IDLE}",
+                "{} was measured with {}, not {}; measure an idle connection here with --only {IDLE}",
                 other.folder.display(),
                 theirs.mgba,
                 about.mgba

@@ -84,7 +84,7 @@ fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result
         process.expect_running()?;
         Ok(window.connections().is_ok_and(|count| count > 0))
     })?;
-    // Waits until the pool is connected and also sends requests.
+    // The pool is connected now. This pause lets it send its first requests.
     thread::sleep(Duration::from_millis(500));
     let start = Instant::now();
     process.signal(signal)?;

@@ -39,7 +39,7 @@ const TRIES: u32 = 3;
 const FAILURES: usize = 3;
 /// The length of each run in a search for a limit.
 const SEARCH: Duration = Duration::from_secs(1);
-/// The number of runs for which a search for a limit has enough time.
+/// How many runs a search for a limit has time for.
 const SEARCH_RUNS: u32 = 40;
 /// For how long Lua's garbage is counted while there are no requests.
 const UNASKED: Duration = Duration::from_secs(5);

@@ -98,7 +98,7 @@ pub struct Args {
     /// The shortest time for which a connection is kept idle [default: 30s; quick: 20s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     idle: Option<Duration>,
-    /// Length of a row
+    /// Length of a row, and also the idle time if --idle is not given
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, hide = true)]
     row: Option<Duration>,
 }

@@ -38,7 +38,7 @@ fn cheats_are_added_enabled_disabled_and_removed() {
     assert_eq!(ok(&server.get("/v1/cheats")), json!({"cheats": []}));
 }
 
-/// The list of cheats can be as large as 2 MiB.
+/// The server reserves 2 MiB for the list, no matter how many cheats there are.
 #[test]
 fn the_list_counts_as_a_large_reply() {
     let server = Server::with(|app| app.limits.max_replies = 1 << 20);

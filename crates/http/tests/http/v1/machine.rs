@@ -122,8 +122,8 @@ fn uses_io_of_the_game_boy(server: &Server) {
     }
     let raw = json_of(&server.get("/v1/memory/0xff33"), 200)["value"].clone();
     assert_eq!(raw, 0xa5);
-    // BCPD takes one byte of a colour at a time, and then BCPS points to the next byte. This is a byte of colour 1 of
-    // palette 0.
+    // BCPD takes one byte of a colour at a time, and then BCPS points to the next byte. The next line writes a byte of
+    // colour 1 of palette 0.
     put(server, "/v1/io/BCPD", 0x1f, 200);
     assert_eq!(io(server, "BCPS")[0].1["fields"]["index"], 3);
     assert_eq!(put(server, "/v1/io/HDMA5", 256, 400)["parameter"], "value");

@@ -122,8 +122,7 @@ fn numbers_at_unaligned_addresses_consist_of_the_bytes_there() {
             let bus = ok(&server.get(&format!("/v1/memory/{address}?type={kind}")));
             let domain = ok(&server.get(&format!("/v1/memory/{offset}?type={kind}&domain=wram")));
             let watch = json!({"watch": [format!("{kind}[{address}]"), format!("{kind}[wram:{offset}]")]});
-            let watched =
-                crate::v1::body(&server.request("POST", "/v1/watches", watch.to_string().as_bytes()), 201);
+            let watched = sent(&server, "POST", "/v1/watches", &watch, 201);
             let compat = server.number(&format!("/core/read{}?address={address}", &kind[1..]));
             let found = [&bus["value"], &domain["value"], &json!(compat)];
             assert_eq!(found, [&json!(value); 3], "{kind} at {address:#x}");

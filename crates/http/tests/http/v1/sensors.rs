@@ -79,7 +79,7 @@ fn sensors_are_set_and_read() {
     ] {
         problem_says(&server.request("PUT", "/v1/sensors", body.to_string().as_bytes()), 400, says);
     }
-    // As a 32-bit number, this is -1000.
+    // As a signed 32-bit number, this is -1000.
     let op = json!({"op": "set_sensor", "sensor": "gyro", "thousandths": 4_294_966_296_u32});
     let batch = json!({"ops": [op]}).to_string();
     problem_says(&server.request("POST", "/v1/batch", batch.as_bytes()), 400, "-1000 to 1000");

@@ -64,8 +64,8 @@ pub fn opening(evidence: &Evidence) -> String {
 
 fn short(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
-    let goals: Vec<_> = Script::BOTH.map(|script| met(evidence, script)).to_vec();
-    if let [(study, of_study @ 1..), (ours, of_ours @ 1..)] = goals[..] {
+    let goals = Script::BOTH.map(|script| met(evidence, script));
+    if let [(study, of_study @ 1..), (ours, of_ours @ 1..)] = goals {
         lines.push(format!(
             "The goal of 2025 was {GOAL_RATE} requests/s, every one answered and none slower than {GOAL_MS} ms. It is met in \
              {study} of {of_study} rows with the study's kind of script and in {ours} of {of_ours} with Framewire's."

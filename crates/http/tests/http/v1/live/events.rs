@@ -8,7 +8,7 @@ use crate::support::{Server, repository, wait_for};
 use crate::v1::problems::problem_says;
 
 #[test]
-fn resets_are_reported_also_to_readers_that_resume_later() {
+fn resets_are_also_reported_to_readers_that_resume_later() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
     server.post_ok("/coreadapter/reset", "");

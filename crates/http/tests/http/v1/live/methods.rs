@@ -253,10 +253,10 @@ fn read_only_callers_change_nothing_with_any_method() {
     let [full, read] = [Token::random().unwrap(), Token::random().unwrap()];
     let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
     let server = Server::with(|app| app.access.tokens = tokens);
-    let document = Server::paused();
+    let without_tokens = Server::paused();
     let mut rpc = Rpc::with_token(&server, server.connect(), "/v1/ws", Some(read.reveal()));
     let mut seen = 0;
-    for (id, method, path) in routes(&document) {
+    for (id, method, path) in routes(&without_tokens) {
         let may_use = ["/v1/batch", "/v1/wait", "/v1/watches", "/v1/search", "/v1/find"]
             .iter()
             .any(|base| path.starts_with(base));

@@ -129,7 +129,7 @@ fn freezes_values(server: &Server) {
     );
     json_of(&server.request("DELETE", "/v1/freeze/lives", b""), 200);
     problem_says(&server.request("DELETE", "/v1/freeze/lives", b""), 404, "\"lives\"");
-    // The ball is moved up, so that the game does not lose it, and thus a life, within these frames.
+    // The ball is moved up, so that it is not lost within these frames. A lost ball would change `lives`.
     let written = json!([
         {"op": "write", "address": "lives", "value": 2},
         {"op": "write", "address": "ball_y", "value": 1000},
@@ -339,7 +339,7 @@ fn watches_texts(server: &Server) {
     let mut events = Events::open(server, &watch(&[text, bytes, "bytes[u32[scratch], 2] == \"4657\""]));
     let values = events.wait_for("values").data["values"].clone();
     assert_eq!((&values[text], &values[bytes]), (&json!("FWORDS"), &json!(true)));
-    // Nobody plays the game, so it loses one ball after the other. With nine balls, `lives` is still above 0 when a
+    // Nobody plays the game, so one ball after another is lost. With nine balls, `lives` is still above 0 when a
     // condition below checks that.
     let written = json!([
         {"op": "write_range", "address": "scratch+32", "data": "47"},

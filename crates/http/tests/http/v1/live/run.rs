@@ -15,7 +15,7 @@ fn run(server: &Server, body: &Value) -> Value {
     json_of(&post(server, "/v1/run", body), 200)
 }
 
-/// Runs frames until the game plays. Before that, it does not read keys.
+/// Runs the first frames of the game, in which it does not read keys yet.
 fn begin(server: &Server) {
     let game = format!("u32[{:#x}] > 60", field("frame"));
     assert_eq!(run(server, &json!({"steps": [{"until": game}]}))["why"], "condition");

@@ -148,7 +148,7 @@ fn the_frame_counter_and_expressions_with_it_are_reported_in_each_frame() {
 
 #[test]
 fn expressions_can_use_names_from_the_symbol_file() {
-    // While the game is paused in frame 10, the ball waits on the paddle, so only the test changes the score.
+    // In frame 10, the ball still waits on the paddle, so only the test changes the score.
     let server = Server::paused();
     json_of(&post(&server, "/v1/advance", &json!({"frames": 10})), 200);
     let mut events = Events::open(

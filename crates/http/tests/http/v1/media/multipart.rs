@@ -13,7 +13,7 @@ use crate::v1::batch::batch;
 /// Reads the parts of an endless multipart reply.
 struct Parts {
     stream: BufReader<TcpStream>,
-    /// Bytes that have arrived and are not used yet.
+    /// Bytes that have arrived but have not been used yet.
     rest: Vec<u8>,
 }
 
