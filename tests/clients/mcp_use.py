@@ -241,7 +241,7 @@ async def check_rights():
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == ["observe", "screenshot", "resume"], names
         assert "not offered" in await refused(client, "act", keys="A")
-    only_reads = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--read-only"])
+    only_reads = StdioServerParameters(command=PROGRAM, args=[*STDIO.args, "--read-only"])
     async with Client(only_reads, mode="legacy") as client:
         before = await call(client, "observe", values=[COUNTER, "scratch[0]"])
         offered = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -261,7 +261,7 @@ async def check_script(mode):
     The server at URL does not allow it: a client that asks for it gets an error that names the option, and other
     clients are not offered it.
     """
-    allowed = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--allow-script"])
+    allowed = StdioServerParameters(command=PROGRAM, args=[*STDIO.args, "--allow-script"])
     async with Client(allowed, mode=mode) as client:
         tools = (await client.list_tools()).tools
         assert tools[-1].name == "script" and len(tools) == 16, tools

@@ -79,6 +79,8 @@ impl Framewire {
         let mut command = Command::new(binary()?);
         command.args(args);
         without_settings(&mut command);
+        // As in `start`, not the user's folder. A test that looks into the folder sets one of its own.
+        command.env("FRAMEWIRE_DATA", paths::profile_dir().join("test-data"));
         Ok(command)
     }
 
