@@ -31,7 +31,7 @@ pub enum LinkError {
         /// Its address.
         address: String,
     },
-    /// Too many requests are open.
+    /// Too many requests are open: this many, as [`Config::capacity`](crate::Config) allows.
     #[error("{0} requests are already waiting for the emulator")]
     Busy(usize),
     /// The connection broke after a request that changes something was sent, and the script no longer remembers the
@@ -43,6 +43,18 @@ pub enum LinkError {
     Lost {
         /// Its address.
         address: String,
+    },
+    /// The connection broke after a request that changes something was sent, and there was no new connection by the
+    /// request's deadline.
+    #[error(
+        "the connection to the emulator at {address} broke while this request was open, and there was no new one in time \
+         ({problem}); whether the request was done cannot be known. Check before you repeat it"
+    )]
+    Broken {
+        /// Its address.
+        address: String,
+        /// Why there is no connection.
+        problem: String,
     },
     /// The connection to mGBA-http's script broke after an operation that changes something was sent. That script does
     /// not remember what it has done.

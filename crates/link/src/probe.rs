@@ -22,7 +22,7 @@ pub enum Found {
     Silent,
     /// The script of an emulator.
     Script(Script),
-    /// Another program; this is its answer.
+    /// Another program; this is its answer, or `(closed: ...)` with the system's error if the connection broke.
     Other(String),
 }
 

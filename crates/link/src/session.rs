@@ -29,6 +29,13 @@ pub(crate) struct OpenRequest {
     sent: Sent,
 }
 
+impl OpenRequest {
+    /// Whether the request changes something and was sent.
+    fn may_be_done(&self) -> bool {
+        self.sent == Sent::Yes && self.batch.effect() == Effect::Change
+    }
+}
+
 /// Whether any bytes of a request were passed to a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
@@ -133,9 +140,18 @@ impl Session {
         }
     }
 
-    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent.
-    pub fn expire(&mut self, now: Instant, error: &LinkError, cancels: &mut Vec<u8>) {
+    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent. Those that may
+    /// have changed something fail with `broken` if it is given, which means that there is no connection.
+    pub fn expire(
+        &mut self,
+        now: Instant,
+        error: &LinkError,
+        broken: Option<&LinkError>,
+        cancels: &mut Vec<u8>,
+    ) {
         while let Some((_, id)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now) {
+            let may_be_done = self.open.get(&id).is_some_and(OpenRequest::may_be_done);
+            let error = broken.filter(|_| may_be_done).unwrap_or(error);
             self.withdraw(id, error, cancels);
         }
     }
@@ -174,7 +190,7 @@ impl Session {
     /// is sent again. Otherwise, the requests that change something and may have been performed fail with `lost`.
     pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
         if !remembered {
-            self.fail(lost, |open| open.sent == Sent::Yes && open.batch.effect() == Effect::Change);
+            self.fail(lost, OpenRequest::may_be_done);
         }
         self.unsent = self.open.keys().next().copied().unwrap_or(self.next);
     }
@@ -269,7 +285,7 @@ mod tests {
         let first = submit(&mut session, Op::Reset {}, Instant::now());
         sent(&mut session);
         let mut cancels = Vec::new();
-        session.expire(Instant::now(), &lost(), &mut cancels);
+        session.expire(Instant::now(), &lost(), None, &mut cancels);
         assert!(!cancels.is_empty(), "the script is asked to cancel it");
         let second = submit(&mut session, Op::GetKeys {}, later());
         session.answer(1, outcome(1));

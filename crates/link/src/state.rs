@@ -58,7 +58,8 @@ impl LinkState {
         LinkState { config, session, inbox, stop, frame_rate, status, listen, boot, events, frame, lost }
     }
 
-    /// Changes the status, and sends a notice if the phase changes or the emulator stalls or answers again.
+    /// Changes the status. Sends a notice if the link becomes ready or is no longer ready, or if the emulator stalls or
+    /// answers again while the link is ready.
     pub fn update(&mut self, change: impl FnOnce(&mut Status)) {
         let (frame, notice) = {
             let status = &mut *self.status.lock();
@@ -98,6 +99,17 @@ impl LinkState {
         }
     }
 
+    /// While there is no connection to the script: the error for a request that may have been performed on an earlier
+    /// connection and misses its deadline now.
+    fn broken(&self) -> Option<LinkError> {
+        let status = self.status.lock();
+        if status.phase == Phase::Ready {
+            return None;
+        }
+        let problem = status.problem.clone().unwrap_or_else(|| "still connecting".to_owned());
+        Some(LinkError::Broken { address: self.config.address.clone(), problem })
+    }
+
     /// Passes the script's events on.
     pub fn deliver(&mut self, events: EventFrame) {
         let count = events.items.iter().filter(|item| !matches!(item, EventItem::Changed { .. })).count();
@@ -135,8 +147,8 @@ impl LinkState {
     pub fn expire(&mut self, cancels: &mut Vec<u8>) {
         let now = Instant::now();
         if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {
-            let reason = self.reason();
-            self.session.expire(now, &reason, cancels);
+            let (reason, broken) = (self.reason(), self.broken());
+            self.session.expire(now, &reason, broken.as_ref(), cancels);
         }
         if self.session.may_be_given_up() {
             let reason = self.reason();

@@ -27,7 +27,8 @@ use crate::{
 use history::PreparedRewind;
 use shared::{Advances, AttachedState};
 
-/// The longest time to wait for the end of lockstep when the emulator is closed.
+/// The longest time to wait for the end of lockstep when the emulator is closed. If frames of an `advance` still have
+/// to run, the wait is longer: see [`Advances`].
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An attached emulator.
@@ -233,7 +234,9 @@ impl From<LinkError> for EmulatorError {
             LinkError::Stalled { .. } | LinkError::Late { .. } | LinkError::Overdue { .. } => {
                 EmulatorError::Deadline(error.to_string())
             }
-            LinkError::Lost { .. } | LinkError::Interrupted { .. } => EmulatorError::Lost(error.to_string()),
+            LinkError::Lost { .. } | LinkError::Broken { .. } | LinkError::Interrupted { .. } => {
+                EmulatorError::Lost(error.to_string())
+            }
             LinkError::Busy(open) => EmulatorError::Busy(open),
             LinkError::Stopped => EmulatorError::Stopped,
         }

@@ -3,11 +3,11 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use framewire_link::Config;
+use framewire_link::{Config, LinkError, Phase};
 use framewire_protocol::{Batch, Frame, MAX_FRAME, MAX_OPS, Op, Outcome, Reply, Status, Value};
 
 use crate::peer::{Connection, Peer};
-use crate::{Client, read8, refusal, soon, value};
+use crate::{Client, read8, refusal, soon, value, write8};
 
 /// The bytes of a reply with the value 7.
 pub fn reply(id: u32) -> Vec<u8> {
@@ -70,4 +70,28 @@ fn a_batch_too_large_for_a_request_is_refused_and_other_requests_still_work() {
     assert_eq!(value(soon(&other)), Value::Int(7));
     assert_eq!(value(client.call(read8())), Value::Int(7));
     assert_eq!(peer.connections(), 1);
+}
+
+#[test]
+fn a_change_whose_connection_does_not_return_in_time_is_not_reported_as_not_done() {
+    for greets_no_more in [false, true] {
+        let peer = Peer::start(move |number, mut script| {
+            match number {
+                0 => {
+                    script.greet()?;
+                    // Both requests have arrived, and the connection ends without an answer.
+                    script.request()?;
+                    script.request().map(drop)
+                }
+                _ if greets_no_more => script.hold(),
+                _ => None,
+            }
+        });
+        let client = Client::start(&peer.address);
+        client.wait_for("ready", |status| status.phase == Phase::Ready);
+        let change = client.submit(write8(), Duration::from_secs(2));
+        let read = client.submit(read8(), Duration::from_secs(2));
+        assert!(matches!(soon(&change), Err(LinkError::Broken { .. })), "greets no more: {greets_no_more}");
+        assert!(matches!(soon(&read), Err(LinkError::Absent { .. } | LinkError::Stalled { .. })));
+    }
 }

@@ -32,7 +32,7 @@ impl Peer {
         Peer { address, connections }
     }
 
-    /// How many connections were accepted so far.
+    /// How many connections have been accepted so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }

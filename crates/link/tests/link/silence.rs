@@ -1,4 +1,5 @@
-//! Tests of dead connections whose two ends are still open, as after a router or a proxy has lost a connection's state.
+//! Tests of dead connections whose two ends are still open. Such a connection remains if a router or a proxy loses the
+//! connection's state.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

@@ -19,7 +19,7 @@ fn requests_to_a_script_that_stops_reading_fail_at_their_deadlines() {
     let signal = std::sync::Mutex::new(signal);
     let peer = Peer::start(move |number, mut script| {
         if number > 0 {
-            // Meanwhile, other connections also get no answer.
+            // While the script reads nothing, other connections also get no answer.
             script.hold();
         }
         script.greet_as_mgba_http()?;
@@ -126,7 +126,7 @@ fn an_idempotency_key_is_refused_because_the_script_does_not_remember_it() {
 }
 
 #[test]
-fn an_answer_before_the_end_of_a_message_is_dropped() {
+fn an_answer_before_the_end_of_a_message_ends_the_connection() {
     let peer = Peer::start(|_, mut script| {
         script.greet_as_mgba_http()?;
         script.start_of_message("core.loadStateBuffer")?;

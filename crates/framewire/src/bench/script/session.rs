@@ -167,7 +167,10 @@ impl Inner {
 fn link_failure(error: LinkError) -> Failure {
     match error {
         LinkError::Absent { .. } => Failure::Refused,
-        LinkError::Lost { .. } | LinkError::Interrupted { .. } | LinkError::Stopped => Failure::Reset,
+        LinkError::Lost { .. }
+        | LinkError::Broken { .. }
+        | LinkError::Interrupted { .. }
+        | LinkError::Stopped => Failure::Reset,
         LinkError::Stalled { .. } | LinkError::Late { .. } | LinkError::Overdue { .. } => Failure::TimedOut,
         LinkError::Busy(_) => refused(error),
     }
