@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -53,10 +53,10 @@ async fn screen(
     State(operations): State<Arc<Operations>>,
     extensions: Extensions,
 ) -> Result<Response, Failure> {
-    match operations.call(&Caller::of(&extensions), Op::Screenshot {}, None).await? {
-        Value::Bytes(png) => {
-            Ok(([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], png).into_response())
-        }
+    let op = Op::Screenshot {};
+    let share = operations.replies.share(&op)?;
+    match operations.call(&Caller::of(&extensions), op, None).await? {
+        Value::Bytes(png) => Ok(share.bytes("image/png", png)),
         _ => Err(Failure::new(
             StatusCode::BAD_GATEWAY,
             "the emulator answered with something other than a picture",

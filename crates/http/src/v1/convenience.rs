@@ -57,6 +57,8 @@ pub(crate) const ALL: [(&str, &str); 12] = [
     ("frozen", "Returns the values that `freeze` keeps."),
 ];
 
+/// The largest length of the name of a memory domain in bytes. Each address of a list gets a copy of the name.
+const MAX_DOMAIN: usize = 64;
 /// The largest length of a text in bytes.
 const MAX_TEXT: i64 = 4096;
 
@@ -315,7 +317,14 @@ fn play(timeline: Timeline, append: bool, ops: &mut Vec<Op>) -> Form {
 }
 
 fn domain(fields: &mut Fields<'_>) -> Result<Option<String>> {
-    fields.optional("domain", Fields::text)
+    let name = fields.optional("domain", Fields::text)?;
+    match &name {
+        Some(long) if long.len() > MAX_DOMAIN => {
+            let problem = format!("has {} bytes", long.len());
+            Err(Problem::parameter("domain", &problem, "the name of a memory domain, as in GET /v1/domains"))
+        }
+        _ => Ok(name),
+    }
 }
 
 fn kind(fields: &mut Fields<'_>) -> Result<Option<Type>> {

@@ -44,3 +44,13 @@ fn large_replies_together_have_a_memory_limit() {
     assert!(rest.len() > 3 * 16 * MIB);
     wait_for("free memory", || server.get(large).status == 200);
 }
+
+#[test]
+fn pictures_count_as_large_replies() {
+    let server = Server::with(|app| app.limits.max_replies = 100_000);
+    for target in ["/v1/screen?scale=4&format=rgba", "/screen.png"] {
+        let reply = server.get(target);
+        assert_eq!(reply.status, 503, "{target}: {}", reply.text());
+    }
+    assert_eq!(server.get("/v1/screen?scale=0.25").status, 200);
+}

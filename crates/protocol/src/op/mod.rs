@@ -22,6 +22,8 @@ const SENSORS: [(&str, i32); 4] = [("tilt_x", -1000), ("tilt_y", -1000), ("gyro"
 const LARGEST_STATE: usize = 1024 * 1024;
 /// An upper limit for the size of a list of cheats, in bytes.
 const LARGEST_CHEATS: usize = 2 * 1024 * 1024;
+/// An upper limit for the size of the list of frozen values, in bytes: 256 values with names of up to 1,024 bytes.
+const LARGEST_FROZEN: usize = 512 * 1024;
 /// An upper limit for the size of a screenshot, in bytes.
 const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
@@ -51,6 +53,7 @@ impl Op {
             Op::SaveState { .. } => LARGEST_STATE,
             Op::Screenshot {} => LARGEST_SCREENSHOT,
             Op::Cheats {} => LARGEST_CHEATS,
+            Op::Frozen {} => LARGEST_FROZEN,
             Op::Echo { data } => data.len(),
             _ => 0,
         }

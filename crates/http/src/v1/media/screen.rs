@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
 use framewire_emulator::{EmulatorError, FramePassed, Picture};
 use framewire_media::png::{self, Pixels};
@@ -10,6 +9,7 @@ use framewire_media::{ColorCorrection, Image, Transform, TransformError, Unknown
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::headers::{FRAME, HEIGHT, WIDTH};
+use crate::operations::budget::ReplyBudget;
 use crate::operations::emulators::Served;
 use crate::pictures::encoder::ViewerLimit;
 use crate::pictures::screenshots::{Screenshot, screenshot};
@@ -117,7 +117,7 @@ async fn screen(
             }
         }
     };
-    taken.transformed(&transform)?.into_response(format)
+    taken.transformed(&transform)?.into_response(format, &operations.replies)
 }
 
 /// A picture, in the form in which the emulator sent it, or transformed.
@@ -188,7 +188,7 @@ impl ScreenPicture {
         Ok(ScreenPicture { form: PictureData::Transformed(pixels), ..self })
     }
 
-    fn into_response(self, format: ScreenFormat) -> Result<Response> {
+    fn into_response(self, format: ScreenFormat, replies: &ReplyBudget) -> Result<Response> {
         let (kind, ((width, height), body)) = match format {
             ScreenFormat::Png => ("image/png", self.form.png()?),
             ScreenFormat::Rgb => (RAW, self.form.raw(<[u8]>::to_vec)?),
@@ -196,7 +196,8 @@ impl ScreenPicture {
         };
         let size = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
         let size = size.map(|(name, number)| (name, number.to_string()));
-        Ok(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], size, body).into_response())
+        let share = replies.share_bytes(body.len())?;
+        Ok((size, share.bytes(kind, body.into())).into_response())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds places in memory that contain given bytes: text, numbers in special formats, or a pointer.
 
-use framewire_expression::Type;
+use framewire_expression::{MAX_RANGE, Type};
 use framewire_states::Console;
 use framewire_states::search::Plan;
 use framewire_symbols::Symbols;
@@ -14,6 +14,8 @@ use crate::v1::states::diff::MemoryPlace;
 
 /// The largest number of places in one reply.
 const MOST: usize = 10_000;
+/// The size of a place in the reply, without its bytes.
+const MAX_PLACE: usize = 512;
 /// Largest decimal number in BCD: eight digits.
 const MOST_BCD: u32 = 99_999_999;
 
@@ -108,6 +110,11 @@ impl FindOptions {
         if patterns.iter().any(Vec::is_empty) {
             return Err(Problem::bad_request("there are no bytes to look for; use 1 or more"));
         }
+        if patterns.iter().any(|pattern| pattern.len() > MAX_RANGE.into()) {
+            return Err(Problem::bad_request(format!(
+                "there are too many bytes to look for; use {MAX_RANGE} or fewer"
+            )));
+        }
         Ok(patterns)
     }
 }
@@ -131,7 +138,7 @@ fn bcd(number: u32) -> Result<Vec<Vec<u8>>> {
 /// To find a number that changes, begin a search with POST /v1/search.
 #[utoipa::path(post, path = "/v1/find", operation_id = "find", tag = "search", params(EmulatorParam),
     request_body = FindOptions, responses((status = 200, description = "The places.", body = Found)))]
-async fn find(selected: SelectedEmulator, Payload(request): Payload<FindOptions>) -> Result<Json<Found>> {
+async fn find(selected: SelectedEmulator, Payload(request): Payload<FindOptions>) -> Result<Response> {
     if !(1..=MOST).contains(&request.limit) {
         let problem = format!("is {}", request.limit);
         return Err(Problem::parameter("limit", &problem, format!("a number of places from 1 to {MOST}")));
@@ -157,11 +164,14 @@ async fn find(selected: SelectedEmulator, Payload(request): Payload<FindOptions>
             }
         }
     }
+    // The bytes have at most two characters each, and all other parts of a place are short.
+    let size = found.iter().map(|(_, _, pattern)| 2 * pattern.len() + MAX_PLACE).sum();
+    let share = selected.operations.replies.share_bytes(size)?;
     let places = found.iter().map(|(domain, address, _)| (*domain, *address, plan.on_bus(*domain, *address)));
     let places = MemoryPlace::all(places, &symbols).into_iter().zip(&found);
     let places = places.map(|(place, (_, _, pattern))| {
         let watch = format!("bytes[{}, {}]", place.in_brackets(), pattern.len());
         FoundPlace { place, watch, data: encoding.text(pattern) }
     });
-    Ok(Json(Found { frame: reading.frame, count, places: places.collect() }))
+    Ok(share.json(&Found { frame: reading.frame, count, places: places.collect() }))
 }

@@ -6,7 +6,7 @@ use axum::http::header::LOCATION;
 use framewire_expression::Type;
 use framewire_protocol::{Op, Value};
 use framewire_states::Console;
-use framewire_states::search::{Area, OtherSize, Plan, PlanError, Search, Test};
+use framewire_states::search::{Area, MAX_AREAS, OtherSize, Plan, PlanError, Search, Test};
 use parking_lot::Mutex;
 
 use self::shapes::{
@@ -254,6 +254,10 @@ async fn areas(selected: &SelectedEmulator, console: Console, wanted: Vec<Search
         Console::Gb => [domain("wram"), domain("hram")],
     };
     let wanted = if wanted.is_empty() { Vec::from(usual) } else { wanted };
+    // `Plan::new` checks this too, but only after the emulator was asked about each area.
+    if wanted.len() > MAX_AREAS {
+        return Err(PlanError::Areas(wanted.len()).into());
+    }
     let mut areas = Vec::new();
     for (number, wanted) in wanted.into_iter().enumerate() {
         areas.push(area(selected, wanted, &format!("areas[{number}]")).await?);

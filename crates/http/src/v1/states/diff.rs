@@ -10,6 +10,9 @@ use crate::reading::fields::Encoding;
 use crate::routing::prelude::*;
 use crate::storage::blocking;
 
+/// The size of a range in the reply, without its bytes.
+const MAX_RANGE: usize = 512;
+
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(diff))
 }
@@ -80,7 +83,7 @@ async fn diff(
     State(snapshots): State<Storage<Snapshots>>,
     selected: SelectedEmulator,
     Query(query): Query<DiffQuery>,
-) -> Result<Json<Diff>> {
+) -> Result<Response> {
     let page = Page { offset: query.offset, limit: query.limit };
     let from = query.from.parse::<Name>().map_err(|error| Problem::at("from", &error.to_string()))?;
     let to = query.to.as_deref().map(str::parse::<Name>).transpose();
@@ -100,7 +103,9 @@ async fn diff(
     let symbols = selected.symbols().await;
     let compared =
         move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &query, &page, &symbols);
-    blocking(compared).await.map(Json)
+    let diff = blocking(compared).await?;
+    let size = diff.ranges.iter().map(|range| range.old.len() + range.new.len() + MAX_RANGE).sum();
+    Ok(selected.operations.replies.share_bytes(size)?.json(&diff))
 }
 
 fn compare(

@@ -88,6 +88,29 @@ fn a_reply_that_would_be_too_large_is_refused() {
 }
 
 #[test]
+fn many_lists_of_frozen_values_in_one_reply_are_refused() {
+    let server = Server::paused();
+    let ops = |count| json!({"ops": vec![json!({"op": "frozen"}); count]});
+    batch(&server, &ops(32));
+    let error = problem(&server.request("POST", "/v1/batch", ops(33).to_string().as_bytes()), 400);
+    assert_eq!(error["parameter"], "ops[32]", "{error}");
+}
+
+#[test]
+fn a_long_name_of_a_domain_is_refused_before_it_is_copied_for_each_address() {
+    let server = Server::paused();
+    let domain = "w".repeat(65);
+    for op in [
+        json!({"op": "read_many", "addresses": [0, 1], "domain": domain}),
+        json!({"op": "write_many", "writes": [{"address": 0, "value": 1}], "domain": domain}),
+    ] {
+        let body = json!({"ops": [op]}).to_string();
+        let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+        assert_eq!(error["parameter"], "ops[0].domain", "{error}");
+    }
+}
+
+#[test]
 fn a_batch_stops_at_the_first_failure() {
     let server = Server::paused();
     let address = field("score");
