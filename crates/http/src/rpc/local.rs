@@ -45,7 +45,7 @@ impl LocalCalls {
         self.caller.rights == Rights::Read
     }
 
-    /// Names the caller. Callers with the same name have the same rights, and come from the same address or network.
+    /// The caller's name. Callers with the same name have the same rights, and come from the same address or network.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{:?}", self.caller.as_owner())

@@ -175,7 +175,8 @@ fn named(method: &str, params: Params) -> Result<Object, Problem> {
 
 /// The emulator that the parameters name, or else the emulator of the connection. Removes the name from the parameters.
 fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Problem> {
-    let Some(name) = params.remove("emulator") else { return Ok(session.served.clone()) };
+    let name = params.remove("emulator").filter(|name| !name.is_null());
+    let Some(name) = name else { return Ok(session.served.clone()) };
     let operations = &session.services.operations;
     let served = name.as_str().and_then(|name| operations.emulators.get(name)).ok_or_else(|| {
         let accepts = format!("one of {}", operations.emulators.names());

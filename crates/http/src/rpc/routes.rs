@@ -137,7 +137,8 @@ impl RouteMethod {
     fn request(&self, mut params: Object, emulator: &str) -> Result<Request, Problem> {
         let mut target = self.filled(&mut params)?;
         let whole = if self.body == BodyKind::Nothing { None } else { params.remove(BODY) };
-        if self.query.iter().any(|name| name == "emulator") && !params.contains_key("emulator") {
+        let names_none = params.get("emulator").is_none_or(Json::is_null);
+        if names_none && self.query.iter().any(|name| name == "emulator") {
             params.insert("emulator".to_owned(), emulator.into());
         }
         // Without a JSON body, all other parameters go into the query, so that the route refuses those that it does not

@@ -8,6 +8,7 @@ use framewire_http::{NameError, Served};
 use framewire_libmgba::Level;
 use serde_json::json;
 
+use super::live::client::Rpc;
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, field, repository};
@@ -45,6 +46,21 @@ fn emulators_are_chosen_by_name_and_the_first_is_the_default() {
     problem(&server.get("/v1/memory/scratch?emulator=second"), 400);
     let error = problem(&server.get("/v1/memory/0?emulator=third"), 404);
     assert!(error["detail"].as_str().unwrap().ends_with("there are: demo, second"), "{error}");
+}
+
+#[test]
+fn null_instead_of_a_name_means_the_emulator_of_the_websocket() {
+    let server = Server::with(|app| app.emulators.add(served("second")).unwrap());
+    let mut rpc = Rpc::open_at(&server, "/v1/ws?emulator=second");
+    // Only the second emulator is paused.
+    let none = json!({"emulator": null});
+    assert_eq!(rpc.result("emulator", none)["run"], "paused");
+    let written = json!({"address": field("scratch"), "value": 3, "emulator": null});
+    rpc.result("write8", written);
+    let read = |query: &str| {
+        ok(&server.get(&format!("/v1/memory/{}?emulator={query}", field("scratch"))))["value"].clone()
+    };
+    assert_eq!((read("demo"), read("second")), (0.into(), 3.into()));
 }
 
 #[test]
