@@ -81,6 +81,8 @@ fn compile_shim(include: &Path) {
 /// Builds libmgba if it was not built before. Returns the folder of the library and its headers.
 fn build_library() -> PathBuf {
     println!("cargo::rerun-if-changed={SCRIPT}");
+    // The script records the profile with these programs.
+    println!("cargo::rerun-if-changed=programs");
     for name in SCRIPT_VARIABLES {
         println!("cargo::rerun-if-env-changed={name}");
     }

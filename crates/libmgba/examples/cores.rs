@@ -3,9 +3,9 @@
 //!
 //!     cores BARE [SECONDS]    BARE is `benches/bare.c`, compiled; SECONDS is the length of a run, 1 if it is left out
 //!
-//! `make bench-cores` runs it. It prints JSON. Each ROM runs for five rounds. In each round, it runs in three ways, one
-//! after the other; the results are medians of the rounds. The profile with which libmgba is optimised was recorded
-//! with these ROMs, except `count`.
+//! `make bench-cores` runs this program, which prints JSON. Each ROM runs for five rounds. In each round, it runs in
+//! three ways, one after the other; the results are medians of the rounds. The profile with which libmgba is optimised
+//! was recorded with these ROMs, except `count`.
 
 use std::error::Error;
 use std::fs;

@@ -12,8 +12,8 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* Added to the time zone that a state stores, so that the field is 0 only in a state without a time zone. libmgba leaves
- * this field 0. */
+/* Added to the time zone that a state stores, so that the field is 0 only in a state without a time zone. libmgba
+ * leaves this field 0. */
 #define ZONE_MARK (1 << 20)
 
 static struct fw_core* self_of(struct mRTCSource* source) {

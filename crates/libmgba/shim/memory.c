@@ -305,8 +305,9 @@ void fw_domain_read_range(struct fw_core* self, const struct fw_block* block, ui
 }
 
 const uint8_t* fw_domain_memory(const struct fw_core* self, const struct fw_block* block, size_t* size) {
-	/* For 128 KiB of flash, libmgba returns a pointer to the selected bank with the size of both banks; for the video
-	 * RAM of a Game Boy Color, only the first bank. */
+	/* getMemoryBlock is wrong for two kinds of memory, which find_plain handles. For 128 KiB of flash, it returns a
+	 * pointer to the selected bank with the size of both banks. For the video RAM of a Game Boy Color, it returns only
+	 * the first bank. */
 	struct plain plain = { NULL, 0 };
 	if (!find_plain(self->core, block, &plain)) {
 		plain.bytes = self->core->getMemoryBlock(self->core, block->id, &plain.size);

@@ -2,8 +2,8 @@
  *
  * libmgba runs it in steps of four clocks, each with two calls through function pointers, because an event can fall
  * into any step. Most instructions end before the next event and do not depend on the exact time. This file runs
- * such an instruction in one step, with the same results as libmgba: the registers, the values on the buses, and the time.
- * libmgba runs all other instructions. If a loop only waits for the next event, its repetitions are skipped.
+ * such an instruction in one step, with the same results as libmgba: the registers, the values on the buses, and the
+ * time. libmgba runs all other instructions. If a loop only waits for the next event, its repetitions are skipped.
  *
  * sm83_arithmetic.h has the arithmetic, and sm83_cases.h the macros for the table of instructions. */
 #include "internal.h"

@@ -1,4 +1,5 @@
-/* Macros for the cases of run_instructions in sm83.c, one for each kind of instruction. They use its local variables. */
+/* Macros for the cases of run_instructions in sm83.c, one for each kind of instruction. They use the function's local
+ * variables. */
 #ifndef FW_SM83_CASES_H
 #define FW_SM83_CASES_H
 
@@ -16,8 +17,8 @@
 	cpu->bus = cart_bus = (BUS); \
 	cart_pc = pc + (BYTES) - 1; \
 	pc += (BYTES);
-/* Used after ENDS by an instruction that accesses memory after its last byte was fetched. INDEX is the address of its last
- * access, which libmgba keeps in cpu->index, and BUS the byte that this access leaves on the processor's bus. */
+/* Used after ENDS by an instruction that accesses memory after its last byte was fetched. INDEX is the address of its
+ * last access, which libmgba keeps in cpu->index, and BUS the byte that this access leaves on the processor's bus. */
 #define LEAVES(INDEX, BUS) \
 	cpu->index = (INDEX); \
 	cpu->bus = (BUS);

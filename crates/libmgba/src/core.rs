@@ -116,7 +116,7 @@ impl Core {
     /// The file is checked first: after an error other than [`Error::LoadFailed`], the running game has not changed.
     ///
     /// # Errors
-    /// As for [`open`](Core::open), and [`Error::OtherPlatform`].
+    /// As for [`open`](Core::open), and [`Error::OtherPlatform`] and [`Error::Patch`].
     pub fn load_file(&mut self, path: &Path) -> Result<(), Error> {
         let rom = Rom::read_patched(path, &self.options.patching)?;
         let running = self.platform();
@@ -175,8 +175,8 @@ impl Core {
         self.handle.title()
     }
 
-    /// The game's code as libmgba returns it: in mGBA 0.10 with the console's prefix
-    /// ("AGB-BPRE"), from 0.11 on without it. Empty if the header has no code.
+    /// The game's code as libmgba returns it: in mGBA 0.10 with the console's prefix ("AGB-BPRE"), from 0.11 on without
+    /// it. If a Game Boy game's header has no code, mGBA 0.10 returns question marks after the prefix ("DMG-????").
     pub fn code(&self) -> String {
         self.handle.code()
     }

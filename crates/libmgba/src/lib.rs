@@ -59,11 +59,7 @@ pub use crate::platform::Platform;
 pub use crate::rom::read_patched_rom;
 pub use crate::sensor::Sensor;
 pub use crate::state::{Save, SaveId, flags};
-/// Returns the free memory of this process to the system, if the C library supports it (glibc).
-pub use crate::sys::release_memory;
-/// The version of the libmgba that this process is linked with, such as "0.10.1" or "0.11-7906-1a2b3c4".
-pub use crate::sys::version_string as version;
-pub use crate::sys::{Canvas, PICTURE};
+pub use crate::sys::{Canvas, PICTURE, release_memory, version_string as version};
 
 /// How the libmgba of this program was built: its source and its optimisation, or that it is the installed library.
 pub const BUILD: &str = env!("FRAMEWIRE_LIBMGBA_BUILD");

@@ -14,12 +14,12 @@ use crate::sys::Status;
 /// `savedataUpdated`, `crashed`, `sleep`, `stop` and `alarm` during emulation. `shutdown` is called when the scripts
 /// are detached or the core is dropped.
 impl Core {
-    /// Makes a script context, which replaces an earlier one. `console` gets the messages that scripts write to
-    /// `console` and with `print` (which mGBA would send to stdout), and all errors of scripts. If a callback fails
-    /// with the same error in each frame, the error is reported only once.
+    /// Makes a script context, which replaces an earlier one. The function `console` gets the messages that scripts
+    /// write with Lua's `console` and with `print` (which mGBA would send to stdout), and all errors of scripts. If a
+    /// callback fails with the same error in each frame, the error is reported only once.
     ///
-    /// If SIGPIPE would end the process, it is ignored from now on, because scripts
-    /// write to sockets that the other side may close.
+    /// If SIGPIPE would end the process, it is ignored from now on, because scripts write to sockets that the other
+    /// side may close.
     ///
     /// # Errors
     /// [`Error::NoScripting`] and [`Error::OutOfMemory`].

@@ -149,8 +149,8 @@ impl Core {
         self.handle.load_save(bytes, temporary).map(SaveId).map_err(|_| Error::OutOfMemory)
     }
 
-    /// The save in use, if there is one, and earlier saves that were replaced by another ROM or save. Earlier saves
-    /// stay until [`forget_save`](Core::forget_save).
+    /// The save in use, if there is one, and earlier saves that were removed, or replaced by another ROM or save.
+    /// Earlier saves stay until [`forget_save`](Core::forget_save). Temporary saves are not included.
     pub fn saves(&self) -> impl Iterator<Item = Save<'_>> {
         (0..).map_while(|index| self.handle.save(index))
     }
@@ -222,7 +222,8 @@ fn is_intact_png(png: &[u8]) -> bool {
     false
 }
 
-fn file_len(path: &Path) -> Result<u64, Error> {
+/// The length of a regular file.
+pub(crate) fn file_len(path: &Path) -> Result<u64, Error> {
     let metadata = fs::metadata(path).map_err(|e| Error::read(path, e))?;
     if !metadata.is_file() {
         return Err(Error::NotAFile { path: path.to_owned() });

@@ -59,12 +59,12 @@ struct Groups<'a> {
 
 /// Splits a code at white space, dashes and colons.
 fn groups(text: &str) -> Result<Groups<'_>, String> {
-    let stranger = text
+    let refused = text
         .char_indices()
         .find(|(_, c)| !c.is_ascii_hexdigit() && !c.is_ascii_whitespace() && *c != '-' && *c != ':');
-    if let Some((at, stranger)) = stranger {
+    if let Some((at, character)) = refused {
         let column = text[..at].chars().count() + 1;
-        return Err(format!("the character {stranger:?} in column {column} is not a hexadecimal digit"));
+        return Err(format!("the character {character:?} in column {column} is not a hexadecimal digit"));
     }
     let digits = text.split(|c: char| c.is_ascii_whitespace() || c == '-' || c == ':');
     Ok(Groups {

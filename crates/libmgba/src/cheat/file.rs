@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::{Cheat, CheatKind, Code};
 use crate::error::Error;
+use crate::state::file_len;
 
 /// The largest file that is accepted, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -19,7 +20,7 @@ const MAX_FILE: u64 = 1 << 20;
 pub fn read_cheats(path: &Path) -> Result<Vec<Cheat>, Error> {
     let shown = path.display().to_string();
     let refused = |problem: String| Error::Cheat { place: shown.clone(), problem };
-    let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
+    let length = file_len(path)?;
     if length > MAX_FILE {
         return Err(refused(format!("the file has {length} bytes; a file of cheats has at most {MAX_FILE}")));
     }

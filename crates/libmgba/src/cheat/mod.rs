@@ -148,7 +148,7 @@ impl Core {
     /// A master code, and the keys of encrypted CodeBreaker codes, also apply to the cheats after this one.
     ///
     /// # Errors
-    /// [`Error::Cheat`] with the line and the reason; nothing is added.
+    /// [`Error::Cheat`] with the line and the reason, or [`Error::OutOfMemory`]. Then nothing is added.
     pub fn add_cheat(&mut self, cheat: &Cheat) -> Result<(), Error> {
         if cheat.name.len() > MAX_NAME || cheat.name.contains(char::is_control) {
             let problem = format!("the name is longer than {MAX_NAME} bytes, or has a control character");

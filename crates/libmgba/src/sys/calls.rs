@@ -49,18 +49,18 @@ calls! {
     pub fn frequency(self: &Core) -> u32 = fw_frequency;
     /// Clock cycles since the last reset. A loaded state sets the number to the one in the state.
     pub fn cycles(self: &Core) -> u64 = fw_cycles;
-    /// The CRC-32 of the ROM.
+    /// The CRC-32 of the ROM as it was loaded, with its patch. Writes to the ROM do not change it.
     pub fn crc32(self: &Core) -> u32 = fw_crc32;
     /// The size of the ROM in bytes.
     pub fn rom_size(self: &Core) -> usize = fw_rom_size;
-    /// Samples per second of [`read_samples`](Core::read_samples).
+    /// The rate of the sound from [`read_samples`](Core::read_samples): pairs of a left and a right sample per second.
     pub fn sample_rate(self: &Core) -> u32 = fw_audio_rate;
     /// Whether the cartridge's rumble motor runs, or has run since the last call.
     pub fn take_rumble(self: &mut Core) -> bool = fw_take_rumble;
     /// Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to
     /// the save. The save stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
     pub fn unload_save(self: &mut Core) = fw_save_unload;
-    /// Number of cheats. A script that loads another game, or a state that contains cheats, removes them.
+    /// The number of cheats. A script that loads another game, or a state that contains cheats, removes all cheats.
     pub fn cheats(self: &mut Core) -> usize = fw_cheats_count;
     /// Switches the cheat with this index on or off. Does nothing if there is no such cheat.
     pub fn enable_cheat(self: &mut Core, index: usize, enabled: bool) = fw_cheat_enable;

@@ -421,12 +421,12 @@ fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> c_int) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// Returns free memory to the system, if the C library supports that.
+/// Returns the free memory of this process to the system, if the C library supports it (glibc).
 pub fn release_memory() {
     ffi::fw_release_memory();
 }
 
-/// The text that libmgba returns as its version.
+/// The version of the libmgba that this process is linked with, such as "0.10.1" or "0.11-7906-1a2b3c4".
 pub fn version_string() -> String {
     // SAFETY: it is a string constant of libmgba.
     unsafe { owned(ffi::fw_version()) }

@@ -155,7 +155,7 @@ fn every_domain_can_be_read_and_written_at_every_offset() {
 }
 
 #[test]
-fn a_game_boys_banks_follow_each_other() {
+fn a_game_boys_domains_match_the_bus_and_end_after_the_last_bank() {
     let mut core = gb_core();
     let vram = index(&core, "vram");
     core.domain_write8(vram, 0x10, 0x42).unwrap();

@@ -2,7 +2,7 @@
 
 use framewire_libmgba::{Core, GbModel, Hardware, Options, SaveType};
 
-use crate::support::{file, gb, gba, run};
+use crate::support::{DEMO, file, gb, gba, run};
 
 fn with(hardware: Hardware) -> Options {
     Options { hardware, ..Options::default() }
@@ -20,7 +20,7 @@ fn a_bios_runs_before_the_game() {
         bios[0x20 + 4 * index..][..4].copy_from_slice(&word.to_le_bytes());
     }
     let (home, path) = file("gba.bios", &bios);
-    let mut rom = include_bytes!("../../../../rom/framewire-demo.gba").to_vec();
+    let mut rom = DEMO.to_vec();
     // libmgba runs the BIOS only if the logo in the ROM has the right checksum. The logo of this game is empty, but
     // with these bytes it has that checksum.
     rom[0x9C..0xA0].copy_from_slice(&0x7858_84D1u32.to_le_bytes());

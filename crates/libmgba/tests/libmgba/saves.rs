@@ -183,8 +183,8 @@ fn saves_of_odd_sizes_do_no_harm() {
 #[test]
 fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
-        for (autoload, frames) in [(false, 5), (true, 5), (true, 60)] {
-            if autoload {
+        for (has_save, frames) in [(false, 5), (true, 5), (true, 60)] {
+            if has_save {
                 core.load_save(&[]).unwrap();
                 core.reset();
             }
@@ -204,7 +204,7 @@ fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
             let after = core.read8(sram);
             // Without a save, the cartridge has nothing to return to. And 5 frames after a write, libmgba still counts
             // the save as changed, so it makes the state's save the cartridge's.
-            if autoload && frames == 60 {
+            if has_save && frames == 60 {
                 assert_eq!(after, 0x43);
             }
         }

@@ -106,6 +106,7 @@ fn a_pipe_is_refused_without_waiting() {
     assert!(matches!(core.load_state_file(&pipe, 0), Err(Error::NotAFile { .. })));
     assert!(matches!(core.screenshot_file(&pipe), Err(Error::NotAFile { .. })));
     assert!(matches!(core.load_file(&pipe), Err(Error::NotAFile { .. })));
+    assert!(matches!(framewire_libmgba::read_cheats(&pipe), Err(Error::NotAFile { .. })));
 }
 
 /// Loads a state that must be refused, and checks that the state of the console did not change.
