@@ -51,7 +51,7 @@ pub trait Emulator: Send + Sync + 'static {
     /// Submits a batch, which is performed at a frame boundary. Returns at once. The outcome or an error arrives by
     /// `deadline`. If frames of an earlier [`Op::Advance`] still have to run in an attached emulator, the deadline is
     /// extended by the time that is left until the deadline of that operation. A batch whose deadline passes before it
-    /// is started is not performed.
+    /// is started is not performed. There is one exception: what was sent to mGBA-http's script cannot be withdrawn.
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending;
 
     /// The state of the emulator. This does not wait for the emulator.
@@ -71,7 +71,9 @@ pub trait Emulator: Send + Sync + 'static {
     fn video(&self) -> Option<Video>;
 
     /// The picture of the frame after which the frame counter is `frame`. It is never the picture of a neighbouring
-    /// frame, at any speed. `None` if only [`Op::Screenshot`] makes pictures.
+    /// frame, at any speed. There is one exception: after a reset, after a state was loaded and after going back, an
+    /// embedded core can still have another picture until its next frame runs. `None` if only [`Op::Screenshot`] makes
+    /// pictures.
     fn picture_of(&self, frame: u32) -> Option<PendingPicture>;
 
     /// The sound of each frame; `None` if there is no sound.

@@ -46,8 +46,8 @@ struct FetchProgress {
     kept: Option<u32>,
     /// The last keys that were added to the current line.
     keys: Option<u16>,
-    /// The frame to which the emulator last went back; `None` after a later state was kept or the order of frames was
-    /// broken.
+    /// The frame to which the last `rewind` goes back. It is set before the script performs the `rewind`. `None` after
+    /// the `rewind` failed, after a later state was kept, or after the order of frames was broken.
     went_to: Option<u32>,
     /// The number of times that the order of frames was broken, for example by a reset.
     breaks: u64,

@@ -169,13 +169,18 @@ impl Frozen {
         Value::List(self.all.iter().flat_map(texts).map(Value::Text).collect())
     }
 
-    /// Writes all values again. Called after each frame. Removes the values of another game.
-    pub fn write_all(&mut self, core: &mut Core) {
+    /// Removes the values of another game. Returns whether there were such values.
+    pub fn drop_others(&mut self, core: &Core) -> bool {
         if self.all.is_empty() {
-            return;
+            return false;
         }
-        let game = core.crc32();
+        let (game, count) = (core.crc32(), self.all.len());
         self.all.retain(|value| value.game == game);
+        self.all.len() < count
+    }
+
+    /// Writes all values again. Called after each frame.
+    pub fn write_all(&self, core: &mut Core) {
         for value in &self.all {
             // If the expression has no value in this frame, or there is no memory at its value, nothing is written.
             if let Ok(address) = address_now(core, &value.address, value.data.len() as u32, true) {

@@ -237,6 +237,13 @@ impl Machine {
         }
     }
 
+    /// Removes the frozen values of another game, which must not act on this one.
+    pub(super) fn drop_frozen_of_other_game(&mut self) {
+        if self.frozen.drop_others(&self.core) {
+            self.keeper.surroundings = self.surroundings();
+        }
+    }
+
     /// A hash of what acts on the game, apart from the keys: frozen values, cheats and sensors.
     fn surroundings(&self) -> u64 {
         let all = (self.frozen.list(), self.cheats.list(), sensors::list(&self.core));

@@ -129,6 +129,7 @@ impl Machine {
     pub fn run_frame(&mut self, draw: bool) {
         self.ticks += 1;
         self.settle_clock();
+        self.drop_frozen_of_other_game();
         self.keeper.before_frame(&mut self.core, self.drawn);
         let draw = draw
             || self.core.has_scripts()
@@ -158,6 +159,8 @@ impl Machine {
             self.rumbles = rumbles;
             self.send_event(EventKind::Rumble { on: rumbles });
         }
+        // A script may have loaded another game during the frame.
+        self.drop_frozen_of_other_game();
         self.frozen.write_all(&mut self.core);
         let change = self.keypad.advance();
         self.apply(change);

@@ -120,7 +120,9 @@ impl Media {
         let now = core.frame_counter();
         let asked = drawn && awaited.iter().any(|waiting| waiting.frame == now);
         let shown = if asked { Some(Arc::new(picture(core, ticks))) } else { None };
-        for Awaited { frame, taker } in awaited.extract_if(.., |awaited| awaited.frame <= now) {
+        // If the current frame was not drawn, a request for it waits until this frame is shown or has passed.
+        let is_over = |awaited: &mut Awaited| awaited.frame < now || drawn && awaited.frame == now;
+        for Awaited { frame, taker } in awaited.extract_if(.., is_over) {
             let picture = if frame == now { shown.clone() } else { None };
             // The receiver may be gone.
             let _ = taker.send(picture.ok_or(FramePassed(now)));

@@ -74,8 +74,8 @@ pub enum Rom {
     Bytes(&'static [u8]),
 }
 
-/// A function that receives the log lines of scripts and of the operations `console_log`, `console_warn` and
-/// `console_error`.
+/// A function that receives log lines: those of scripts, those of the operations `console_log`, `console_warn` and
+/// `console_error`, and messages about the core and its saves.
 pub type Console = Box<dyn FnMut(Level, &str) + Send>;
 
 /// The settings of an embedded emulator.
@@ -95,7 +95,7 @@ pub struct Config {
     /// Changes to the game and to its console.
     pub mods: Mods,
     /// Creates a receiver of log lines. It is called several times: for the operations, for the scripts, and for
-    /// messages about the core.
+    /// messages about the core and its saves.
     pub console: fn() -> Console,
 }
 
@@ -130,7 +130,7 @@ pub struct Mods {
 /// Why an embedded emulator could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The ROM or a script cannot be used.
+    /// The ROM, its patch, the BIOS or a script cannot be used.
     #[error(transparent)]
     Core(#[from] framewire_libmgba::Error),
     /// A file of cheats cannot be used.
@@ -194,8 +194,8 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     Ok(machine)
 }
 
-/// An embedded emulator. Dropping it stops the core. If a script of the core does not end, the core's thread is
-/// abandoned.
+/// An embedded emulator. Dropping it stops the core. If the core's thread does not end in time, for example because a
+/// script does not end, the thread is abandoned.
 pub struct Embedded {
     jobs: Sender<Job>,
     /// The machine, while the core's thread waits and does not need it.
@@ -214,8 +214,8 @@ impl Embedded {
     /// Starts a core on a thread of its own.
     ///
     /// # Errors
-    /// If the speed is out of range, if the ROM, a script, a file of cheats or the save file from the settings cannot
-    /// be loaded, or if the system cannot create a thread.
+    /// If the speed is out of range, if the ROM, its patch, the BIOS, a script, a file of cheats or the save file from
+    /// the settings cannot be used, or if the system cannot create a thread.
     pub fn start(config: Config) -> Result<Embedded, StartError> {
         let machine = machine(&config)?;
         Embedded::with_driver(config, machine, None, ThreadWaker::default())

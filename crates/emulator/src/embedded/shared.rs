@@ -29,7 +29,8 @@ pub(super) struct EmbeddedState {
     pub finishing: AtomicBool,
 }
 
-/// The state of the emulator, as the core's thread last published it.
+/// The state of the emulator, as the core's thread last published it. The thread that writes saves also updates
+/// `save_problems`.
 #[derive(Debug)]
 pub(super) struct Report {
     /// When the thread last updated the report, or last showed that it is not stuck.

@@ -136,7 +136,8 @@ impl Watches {
     /// Starts a watch, and ends an earlier watch with the same number. Returns the bytes of all ranges.
     ///
     /// # Errors
-    /// If the watch has no queue for its events, if an argument is not valid, or if there are too many watches.
+    /// If the watch has no queue for its events, if an argument is not valid, or if there are too many watches or
+    /// watched bytes.
     pub fn begin(
         &mut self,
         core: &mut Core,

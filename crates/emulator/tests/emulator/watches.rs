@@ -103,7 +103,7 @@ fn keys_are_reported_every_30_frames_and_hashes_only_in_regular_events() {
 }
 
 #[test]
-fn a_watch_sees_a_frame_before_a_script_s_callback_changes_it() {
+fn a_watch_sees_a_frame_before_the_callback_of_a_script_changes_it() {
     let source = format!(
         "callbacks:add('frame', function()
            emu:write32({UNUSED}, emu:currentFrame())

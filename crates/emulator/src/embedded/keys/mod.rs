@@ -37,7 +37,8 @@ pub struct Keypad {
 }
 
 impl Keypad {
-    /// Holds `keys` for `frames`, at once or after the earlier holds and timelines of these keys.
+    /// Holds `keys` for `frames` + 2 frames, as mGBA-http does, at once or after the earlier holds and timelines of
+    /// these keys.
     ///
     /// # Errors
     /// If too many holds wait.
