@@ -47,6 +47,8 @@ impl Server {
             .arg(framewire_script::PATH)
             .args(options)
             .env("FRAMEWIRE_SCRIPT_PORT", script.to_string())
+            // Not the folder of the user's snapshots and recordings.
+            .env("FRAMEWIRE_DATA", env!("CARGO_TARGET_TMPDIR"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -373,6 +375,39 @@ fn an_interrupted_run_reports_what_it_measured() {
     let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
     assert!(report.cut_short && report.rows[0].cut_short);
     assert!(report.rows[0].correct >= 50, "{:?}", report.rows[0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn no_run_begins_after_a_signal_in_the_pause_between_two_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("o.json");
+    let mut child = Command::new(PROGRAM)
+        .args(["bench", "embedded", "-r", "100,200", "-d", "500ms", "--rest", "60s", "--json"])
+        .arg(&json)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("1/2 100/s: ") {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "the command is over");
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert!(report.cut_short);
+    assert_eq!(report.rows.len(), 1, "{:?}", report.rows);
+}
+
+#[test]
+fn a_closed_load_has_one_request_in_flight_for_each_client() {
+    let report = report(&["embedded", "--concurrency", "300", "--workers", "260", "-d", "500ms"]);
+    assert_eq!(report.settings.connections, 300);
 }
 
 #[test]

@@ -19,9 +19,9 @@ pub struct FailOn {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Threshold {
-    /// Change in percent of the first report's value.
+    /// A bound for the change, in percent of the first report's value.
     Change(f64),
-    /// The second report's value in its unit.
+    /// A bound for the second report's value, in the unit of the metric.
     Value(f64),
 }
 
@@ -31,7 +31,7 @@ impl FromStr for FailOn {
     fn from_str(text: &str) -> Result<Self, GoalError> {
         let text = text.trim();
         let (name, relation, value) =
-            Relation::split(text).ok_or_else(|| GoalError::Malformed(text.to_owned()))?;
+            Relation::split(text).ok_or_else(|| GoalError::MalformedRule(text.to_owned()))?;
         let metric: Metric = name.parse()?;
         let signed = value.starts_with(['+', '-']);
         let bound = match value.strip_suffix('%').filter(|_| signed) {
@@ -181,7 +181,7 @@ pub fn doubts(before: &Report, after: &Report) -> Vec<String> {
             doubts.push(format!("the {which} report was cut short"));
         }
         if report.rows.iter().any(Row::tester_limited) {
-            doubts.push(format!("in the {which} report the tester was the limit in some rows"));
+            doubts.push(format!("in the {which} report, the tester was the limit in some rows"));
         }
     }
     doubts

@@ -34,10 +34,13 @@ pub enum GoalError {
     /// A part of the text is not a condition.
     #[error("{0:?} is not a condition; use for example success=100%,p99<40ms")]
     Malformed(String),
+    /// The text is not a rule for a comparison of two reports.
+    #[error("{0:?} is not a rule; use for example p99>+10%,achieved<-5%")]
+    MalformedRule(String),
     /// The metric does not exist.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// The value has no unit or a wrong unit.
+    /// The value is not a number with the unit of the metric.
     #[error("{value:?} is not a value for {metric}; use for example {example}")]
     Value {
         /// What was typed.

@@ -80,8 +80,8 @@ const OTHERS: [(&str, Metric); 5] = [
 ];
 
 /// The names, for messages.
-pub const NAMES: &str = "success, achieved, errors, mean, p50, p90, p95, p99, p99.9, p99.99, max (each of the latencies \
-                         also as sent.p99 and so on), pace, pace.min";
+pub const NAMES: &str = "success, achieved, errors, mean, p50, p90, p95, p99, p99.9, p99.99, max (latencies \
+                         from the actual send: sent.mean, sent.p50 and so on), pace, pace.min";
 
 /// The error for a text that is not the name of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -175,7 +175,7 @@ impl Metric {
 
     /// The value to compare with a limit. It is like [`of`](Self::of), but a request without a correct reply counts as
     /// slower than any limit. So a percentile that falls on such a request is infinite. The mean and the maximum are
-    /// infinite if there is any such request.
+    /// infinite if there is any such request. `None` if it was not measured.
     pub fn judged(self, row: &Row) -> Option<f64> {
         let (summary, figure) = match self {
             Metric::Intended(figure) => (&row.intended, figure),
@@ -244,7 +244,8 @@ const RELATIONS: [(&str, Relation); 5] = [
 ];
 
 impl Relation {
-    /// Splits `p99<40ms` at the comparison sign.
+    /// Splits a text such as `p99<40ms` at its comparison sign: into the name, the relation and the value. Returns
+    /// `None` if the text does not have such a sign.
     pub fn split(text: &str) -> Option<(&str, Relation, &str)> {
         let at = text.find(['<', '>', '='])?;
         let (name, rest) = text.split_at(at);
@@ -264,7 +265,8 @@ impl Relation {
     }
 }
 
-/// Parses a value with its unit, as users type it: `99.5%`, `40ms`, `1s`, `59`. Returns `None` for any other text.
+/// Parses a value with its unit, as users type it: `99.5%`, `40ms`, `1s`, `59`. A time is returned in
+/// milliseconds. Returns `None` for any other text.
 pub fn value(unit: Unit, text: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     match unit {

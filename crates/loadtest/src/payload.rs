@@ -1,5 +1,5 @@
-//! The payloads of requests. They are random, so requests have different payloads, unless these are very short. So a
-//! reply that belongs to another request is detected.
+//! The payloads of requests. They are random. So requests have different payloads, unless the payloads are very short,
+//! and a reply that belongs to another request is detected.
 
 use std::fmt;
 use std::str::FromStr;

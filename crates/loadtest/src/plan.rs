@@ -62,10 +62,12 @@ pub struct Plan {
     /// The number of threads that send, each with its own runtime.
     pub workers: usize,
     /// The largest number of requests in flight at a time, over all workers. If more requests are due, they wait, and
-    /// their latency includes the wait.
+    /// their latency includes the wait. A closed load has as many requests in flight as it has clients, and ignores
+    /// this number. But [`check`](Plan::check) refuses a number below `workers` with every load.
     pub connections: usize,
-    /// The longest time that a request may take. It counts from when a client begins the request to the end of the
-    /// reply, and includes the time to connect. Also the longest time that the run waits for replies after the window.
+    /// The longest time that a request may take. It counts from the time at which a client begins the request to
+    /// the end of the reply. It includes the time to connect and all retries. This is also the longest time that
+    /// the run waits for replies after the window.
     pub timeout: Duration,
 }
 
@@ -106,11 +108,11 @@ pub enum PlanError {
     /// No request is due in the stages.
     #[error("in the stages {0} no request is due; give a higher rate or a longer time")]
     NoRequests(String),
-    /// The timeout is zero.
-    #[error("a timeout of 0; give a time such as 10s")]
+    /// The time-out is zero.
+    #[error("a time-out of 0; give a time such as 10s")]
     Timeout,
     /// A time is longer than 366 days.
-    #[error("{0:?} is too long; give a duration, a warm-up and a timeout of at most 366 days each")]
+    #[error("{0:?} is too long; give a duration, a warm-up and a time-out of at most 366 days each")]
     TooLong(Duration),
     /// There are no workers, or more workers than connections.
     #[error("{workers} workers with {connections} connections; each worker needs at least one connection")]

@@ -89,13 +89,15 @@ impl<'a> Call<'a> {
         self.trace.connecting = took.map(|took| took + self.trace.connecting.unwrap_or_default());
     }
 
-    /// Call this right before the request is written. The first call sets [`Trace::sent`].
+    /// Call this right before each attempt is written, with the number of its bytes. The first call sets
+    /// [`Trace::sent`].
     pub fn mark_sent(&mut self, bytes: usize) {
         self.trace.sent.get_or_insert_with(Instant::now);
         self.trace.bytes_sent += bytes as u64;
     }
 
-    /// Call this when bytes of the reply have arrived.
+    /// Call this each time bytes of the reply have arrived, with their number. The first call for an attempt sets
+    /// [`Trace::first_byte`].
     pub fn mark_received(&mut self, bytes: usize) {
         self.trace.first_byte.get_or_insert_with(Instant::now);
         self.trace.bytes_received += bytes as u64;

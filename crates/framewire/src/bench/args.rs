@@ -215,7 +215,8 @@ impl RunArgs {
                 warmup: self.warmup,
                 payload: self.payload,
                 workers: self.workers,
-                connections: self.connections,
+                // A closed load has one request in flight for each client. The check below refuses too few clients.
+                connections: self.concurrency.map_or(self.connections, |clients| clients.max(self.workers)),
                 timeout: self.timeout,
             };
             plan.check()?;

@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 /// Prints a table for each load that both reports have, what differs, and which rules were broken. The exit code is 1
-/// if a rule was broken.
+/// if a rule was broken. With rules, it is also 1 if the second report lacks a load of the first one.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     let matched = compare::matched(&before, &after);

@@ -113,7 +113,8 @@ impl ScriptProbe {
     }
 }
 
-/// Connects to the first address of a host that accepts. Waits at most `limit` for each.
+/// Tries the addresses of `host`, which has the form `HOST:PORT`, in order. Returns the first connection that succeeds.
+/// Waits at most `limit` for each address.
 pub fn connect(host: &str, limit: Duration) -> io::Result<TcpStream> {
     let mut connected = Err(io::ErrorKind::NotFound.into());
     for address in host.to_socket_addrs()? {

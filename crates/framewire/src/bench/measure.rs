@@ -34,7 +34,7 @@ impl Bench {
     pub fn rows(&mut self, plans: &[Plan]) -> anyhow::Result<()> {
         for (index, plan) in plans.iter().enumerate() {
             let row = self.row(plan, Phase::Measure, &format!("{}/{}", index + 1, plans.len()))?;
-            if row.cut_short {
+            if row.is_none_or(|row| row.cut_short) {
                 break;
             }
         }
@@ -50,7 +50,9 @@ impl Bench {
                 *asked = rate;
             }
             let name = if phase == Phase::Confirm { "confirm" } else { "search" };
-            let row = self.row(&plan, phase, name)?;
+            let Some(row) = self.row(&plan, phase, name)? else {
+                return anyhow::Ok(Trial { missed: Vec::new(), tester_limited: false, stopped: true });
+            };
             anyhow::Ok(Trial {
                 missed: goal.missed(row),
                 tester_limited: row.tester_limited(),
@@ -62,10 +64,13 @@ impl Bench {
         Ok(())
     }
 
-    /// Performs one run and adds its row to the report.
-    fn row(&mut self, plan: &Plan, phase: Phase, place: &str) -> anyhow::Result<&Row> {
+    /// Performs one run and adds its row to the report. Returns `None` if a signal ends the wait before the run.
+    fn row(&mut self, plan: &Plan, phase: Phase, place: &str) -> anyhow::Result<Option<&Row>> {
         if !self.report.rows.is_empty() {
             self.wait();
+            if self.stop.stopped() {
+                return Ok(None);
+            }
         }
         let mut live = Live::start(plan, place, self.output.quiet);
         let tag = match &plan.load {
@@ -85,7 +90,7 @@ impl Bench {
         let row = Row::new(plan, &outcome, phase);
         live.finish(&row);
         self.report.rows.push(row);
-        Ok(&self.report.rows[self.report.rows.len() - 1])
+        Ok(self.report.rows.last())
     }
 
     fn wait(&self) {

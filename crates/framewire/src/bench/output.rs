@@ -82,8 +82,8 @@ impl Output {
 /// Checks that a file can be written later, without changing it now, and returns its real path.
 fn check(path: &Path) -> io::Result<PathBuf> {
     if is_pipe(path) {
-        // Opening a pipe would wait for its reader, and closing it would end the reader. A pipe such as /dev/stdout has
-        // no real path.
+        // Opening a pipe would wait for its reader, and closing it would end the reader's input. A pipe such as
+        // /dev/stdout has no real path.
         return Ok(path.to_owned());
     }
     if path.exists() {

@@ -177,7 +177,7 @@ fn authorities(trust: &Trust) -> Result<RootCertStore, ConnectorError> {
         let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
         store.add(certificate).map_err(|error| unusable(error.to_string()))?;
     }
-    if store.is_empty() { Err(unusable("it is empty".to_owned())) } else { Ok(store) }
+    if store.is_empty() { Err(unusable("it has no CERTIFICATE section".to_owned())) } else { Ok(store) }
 }
 
 /// Accepts every certificate, for tests of servers whose certificate is not signed by an authority.

@@ -55,9 +55,10 @@ pub struct HttpOptions {
     pub reuse: Reuse,
     /// Which servers are trusted over TLS.
     pub trust: Trust,
-    /// The server's socket, instead of the host and port in the URL.
+    /// The server's Unix socket. If it is given, it is used instead of the host and port in the URL.
     pub unix_socket: Option<PathBuf>,
-    /// HTTP/2 instead of HTTP/1.1, without an upgrade: the server must expect it.
+    /// Whether to use HTTP/2 instead of HTTP/1.1. There is no upgrade from HTTP/1.1, so the server must accept HTTP/2
+    /// from the start of a connection.
     pub http2: bool,
     /// Whether the system may hold back small packets (Nagle's algorithm).
     pub nagle: bool,

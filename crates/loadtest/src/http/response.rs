@@ -176,7 +176,7 @@ fn step_chunk(chunk: &mut Chunk, bytes: &[u8], body: &mut Vec<u8>) -> Result<Opt
             let text = bytes[..end].split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
             let size = std::str::from_utf8(text).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
             let size =
-                size.filter(|size| *size <= BODY).ok_or_else(|| malformed("a chunk without a size"))?;
+                size.filter(|size| *size <= BODY).ok_or_else(|| malformed("a chunk without a valid size"))?;
             *chunk = if size == 0 { Chunk::Trailer } else { Chunk::Data(size) };
             Ok(Some((end + 2, false)))
         }

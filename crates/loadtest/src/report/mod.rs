@@ -211,10 +211,11 @@ impl Report {
             format!("{} warm-up", seconds(settings.warmup))
         };
         format!(
-            "{} ({}), {} arrivals, payload {}, {} a run, {start}, {} worker{}, at most {} in flight, time-out {}",
+            "{} ({}), {} {}, payload {}, {} a run, {start}, {} worker{}, at most {} in flight, time-out {}",
             self.target.url,
             self.target.strategy,
             settings.arrivals,
+            if settings.arrivals == "closed" { "load" } else { "arrivals" },
             match settings.payload.as_str() {
                 "uuid" => "a fresh UUID".to_owned(),
                 size => format!("{size} random bytes"),

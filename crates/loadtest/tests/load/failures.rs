@@ -59,7 +59,7 @@ fn a_reply_after_the_timeout_counts_as_timed_out() {
         row
     };
     let missed = |row: &Row, goal: &str| goal.parse::<Goal>().unwrap().missed(row).len();
-    // On a busy machine, other replies are late, too.
+    // On a busy machine, other replies can be late, too.
     until_good(measure, |row| {
         (row.requests, row.correct, row.success, row.intended.count) == (40, 30, 75.0, 30)
             // A quarter is slower than any limit.

@@ -181,7 +181,7 @@ fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
     // Threads that this thread starts from now on, such as the tester's, inherit this affinity. The server's threads
     // do not, because they were started before.
     sched_setaffinity(None, &one).unwrap();
-    // The other thread ends when this test drops its reference, also in a panic.
+    // The other thread ends when this test drops its reference, even if the test panics.
     let running = Arc::new(());
     let other = {
         let running = Arc::clone(&running);

@@ -1,4 +1,4 @@
-//! A target for scripts that send messages back, and the strategies for using connections to it.
+//! A target for scripts that send messages back, and the strategies for using connections to them.
 //!
 //! - [`ScriptTarget`]: the address of the script, the [`Dialect`], and the strategy;
 //! - [`ScriptSession`]: the connections of one run;
@@ -26,7 +26,8 @@ pub use session::ScriptSession;
 pub struct Options {
     /// The longest time for connecting.
     pub connect_timeout: Duration,
-    /// The longest time for one attempt to send a message and get its reply, including the time for connecting.
+    /// The longest time for one attempt to send a message and get its reply. This includes the time for connecting and,
+    /// with [`Strategy::Single`], the time until the connection is free.
     pub timeout: Duration,
     /// The waits before the retries. Only [`Strategy::PoolRetry`] has retries.
     pub retries: Retries,
