@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -107,6 +108,27 @@ def test_a_watch_that_was_closed_runs_no_frame(game: Core) -> None:
     with pytest.raises(FramewireError, match="was closed"):
         watch.next()
     assert game.frame() == frame
+
+
+def test_the_clock_follows_this_machine_again_after_a_recording_and_a_replay(tmp_path: Path) -> None:
+    rom = Path(__file__).resolve().parents[2] / "rom"
+    subprocess.run(["make", "--silent", "-C", rom, "clocks", f"BUILD={tmp_path}"], check=True)
+
+    def ahead(core: Core) -> float:
+        """How many seconds the time that the game reads from its clock is ahead of this machine's."""
+        core.advance(3)
+        year, month, day, _, hour, minute, second = (int(f"{byte:x}") for byte in core.read_bytes(0x02000000, 7))
+        shown = datetime(2000 + year, month, day, hour & 0x3F, minute, second)
+        return (shown - datetime.now()).total_seconds()
+
+    with load(tmp_path / "clock.gba", data=tmp_path / "data") as core:
+        assert abs(ahead(core)) < 30
+        with core.record("run"):
+            core.advance(7200)
+            assert ahead(core) > 60
+        assert abs(ahead(core)) < 30
+        assert core.replay("run").equal
+        assert abs(ahead(core)) < 30
 
 
 def test_a_recording_that_cannot_be_stored_is_not_lost(tmp_path: Path) -> None:

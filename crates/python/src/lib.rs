@@ -2,7 +2,7 @@
 //! it; programs use that package, not this module.
 //!
 //! - [`core`]: one embedded core;
-//! - [`machine`]: a core with the work of each frame: keys, watches, sound;
+//! - [`machine`]: a core, and the work that each frame needs: keys, watches, sound;
 //! - [`recorder`]: records a core and replays recordings; [`store`]: the folder of snapshots and recordings;
 //! - [`explorer`]: plays many branches from saved states, for searches;
 //! - [`vector`]: a vector of environments, and the arrays that it writes into;

@@ -35,6 +35,8 @@ pub(crate) struct Machine {
     next_id: u32,
     /// The frame counter after the last frame, if that frame was not drawn.
     undrawn: Option<u32>,
+    /// Whether the cartridge's clock follows the frames only because of a recording or a replay.
+    has_frame_clock: bool,
 }
 
 /// The value of an [`Observed`].
@@ -162,6 +164,7 @@ impl Machine {
             ended: VecDeque::new(),
             next_id: 0,
             undrawn: None,
+            has_frame_clock: false,
         }
     }
 
@@ -274,12 +277,23 @@ impl Machine {
         if let Some(recorder) = &mut self.recorder {
             recorder.end(&format!("{what} after frame {}", recorder.frames()), None);
         }
+        self.release_clock();
     }
 
     /// Makes the cartridge's clock follow the frames, so that the clock shows the same times in a replay.
     pub(crate) fn settle_clock(&mut self) {
         if matches!(self.core.clock(), Clock::Host) {
             self.core.set_clock(Clock::Frames(Time::now()));
+            self.has_frame_clock = true;
+        }
+    }
+
+    /// Makes the cartridge's clock follow this machine's clock again, if it did before `settle_clock` and no recording
+    /// is under way.
+    pub(crate) fn release_clock(&mut self) {
+        let is_recording = self.recorder.as_ref().is_some_and(|recorder| recorder.ended().is_none());
+        if !is_recording && std::mem::take(&mut self.has_frame_clock) {
+            self.core.set_clock(Clock::Host);
         }
     }
 

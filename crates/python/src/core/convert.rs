@@ -49,7 +49,7 @@ fn type_named(name: &str) -> PyResult<Type> {
     Type::named(name).ok_or_else(problem)
 }
 
-/// The type of a number to write: the one with the name `kind`, or else the one that its symbol has.
+/// The type of a number to write: the one with the name `kind`, or else the one that its symbol has, or else `u8`.
 pub(super) fn written_type(kind: Option<&str>, own: Option<(Type, Format)>) -> PyResult<Type> {
     match (kind, own) {
         (Some(name), _) => type_named(name),

@@ -445,10 +445,13 @@ impl Core {
             if machine.recorder.is_some() {
                 return Ok(false);
             }
-            Recorder::begin(machine, start, every, note).map(|recorder| {
+            let begun = Recorder::begin(machine, start, every, note).map(|recorder| {
                 machine.recorder = Some(recorder);
                 true
-            })
+            });
+            // If the recording could not begin, the clock is as before.
+            machine.release_clock();
+            begun
         })?;
         match begun {
             Ok(true) => Ok(()),
@@ -470,6 +473,7 @@ impl Core {
         let file = self.call(py, |machine| {
             let mut recorder = machine.recorder.take()?;
             recorder.end("stopped", Some(&mut machine.core));
+            machine.release_clock();
             recorder.into_file()
         })?;
         Ok(file.map(|(file, _)| PyBytes::new(py, &file)))
@@ -486,6 +490,7 @@ impl Core {
             if let Some(before) = before {
                 machine.core.load_state(&before, flags::ALL)?;
             }
+            machine.release_clock();
             Ok(replayed)
         })?;
         replayed.map_err(|error| match error {
