@@ -132,6 +132,26 @@ def test_episodes_end_as_in_one_process(second: Any, short: Path) -> None:
             assert np.array_equal(fleet.reset(seed=2)[0], vector.reset(seed=2)[0])
 
 
+def test_environments_without_a_seed_begin_as_in_one_process(second: Any, tmp_path: Path) -> None:
+    game = demo_scenario(
+        tmp_path,
+        "noops",
+        """
+actions = "buttons"
+max_noops = 20
+[scenario.noops.observe]
+memory = ["frame"]
+""",
+    )
+    some = {"reset_mask": np.array([True, False, True, False])}
+    for first in ({"seed": None}, {"seed": [5, None, None, 6]}, {"seed": 1, "options": some}):
+        vector = framewire.envs.make_vec(game, num_envs=ENVS)
+        with Fleet(game, num_envs=ENVS) as fleet:
+            for arguments in (first, {}, {}):
+                assert np.array_equal(fleet.reset(**arguments)[0], vector.reset(**arguments)[0]), first
+        vector.close()
+
+
 def test_no_step_is_lost_or_repeated_when_nodes_are_lost(cluster: Cluster, second: Any) -> None:
     # With FLEET_STEPS=10000, the run is as long as that of `make bench-fleet`.
     steps = int(os.environ.get("FLEET_STEPS", "100"))
@@ -727,7 +747,6 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
         far: Any = ray.remote(Filler).options(num_cpus=0, scheduling_strategy=on_other).remote()
         assert "is full" in ray.get(far.fill.remote())
         refused(rf"node .*\({other.node_id[:8]}\)")
-        # The actors of the refused fleet have ended, and use no cores.
         kill_actor(far)
         # Ray frees the arrays some time after the end of their actor.
         probe: Any = ray.remote(Filler).options(num_cpus=0, scheduling_strategy=on_other).remote()
@@ -735,6 +754,7 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
         while not ray.get(probe.has_room.remote()) and time.monotonic() < end:
             time.sleep(0.1)
         kill_actor(probe)
+        # The actors of the refused fleet have ended and use no cores, so this fleet can start.
         with Fleet(None, "memory", num_envs=ENVS, rom=rom) as fleet:
             fleet.reset(seed=1)
             assert len(fleet.stats()) == 2

@@ -162,7 +162,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._checkpoint_every = checkpoint_every
         self._keeps_over = mode is AutoresetMode.DISABLED
         self._over = np.zeros(num_envs, dtype=np.bool_)
-        self._has_reset = False
+        # Which environments have been reset at least once.
+        self._has_begun = np.zeros(num_envs, dtype=np.bool_)
         self._metrics = Metrics("fleet")
         self._groups: list[_Group] = []
 
@@ -203,7 +204,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begins episodes in all environments. With `options={"reset_mask": mask}`, only in those where `mask` is true.
 
         Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
-        and so on.
+        and so on. Without a seed, the random numbers of an environment continue; those of a new environment begin with
+        its number as the seed.
         """
         mask = None if options is None else options.get("reset_mask")
         # A reset of some environments must not change the rows of the others, so it uses the same arrays again.
@@ -248,8 +250,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if chosen is not None and chosen.shape != (self.num_envs,):
             raise InvalidRequest(f"reset_mask has the shape {chosen.shape}; use {(self.num_envs,)}", parameter="reset_mask")
         seeds = self._seeds(seed)
-        self._has_reset = True
-        self._over[slice(None) if chosen is None else chosen] = False
+        rows = slice(None) if chosen is None else chosen
+        self._has_begun[rows] = True
+        self._over[rows] = False
         for group in self._groups:
             own = None if chosen is None else chosen[group.rows]
             self._call(group, Call("reset", (seeds[group.rows], own)), into)
@@ -617,7 +620,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InvalidRequest(f"{name} needs the results of all steps that were begun; call recv until all are received")
 
     def _check_begun(self) -> None:
-        if not self._has_reset:
+        if not self._has_begun.any():
             raise InvalidRequest("the environments have not begun an episode; call reset first")
 
     def _check_over(self, ids: Array) -> None:
@@ -630,13 +633,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if isinstance(seed, (int, np.integer)):
             return [checked_seed(int(seed) + index) for index in range(self.num_envs)]
-        if seed is None:
-            # Without a seed in the first reset, the seed of an environment is its number, as in one process.
-            return [None if self._has_reset else index for index in range(self.num_envs)]
-        seeds = list(seed)
+        seeds = [None] * self.num_envs if seed is None else list(seed)
         if len(seeds) != self.num_envs:
             raise InvalidRequest(f"seed has {len(seeds)} values for {self.num_envs} environments; give one for each")
-        return [checked_seed(each) for each in seeds]
+        # Without a seed in its first reset, the seed of an environment is its number, as in one process.
+        return [
+            index if each is None and not self._has_begun[index] else checked_seed(each) for index, each in enumerate(seeds)
+        ]
 
 
 def _ids(group: _Group) -> npt.NDArray[np.int64]:
