@@ -119,6 +119,24 @@ def test_a_saved_search_continues_as_if_it_had_not_been_interrupted(tmp_path: Pa
         GoExplore.load(tmp_path / "search.zip", explorer())
 
 
+def test_a_search_with_a_used_explorer_is_like_one_with_a_new_explorer(tmp_path: Path) -> None:
+    def play(runner: Explorer) -> GoExplore:
+        search = GoExplore(runner, seed=6, batch=8, steps=10)
+        for _ in range(3):
+            search.step()
+        return search
+
+    runner = explorer(goal=None)
+    used = GoExplore(runner, seed=5, batch=8, steps=10)
+    used.step()
+    used.save(tmp_path / "search.zip")
+    used.step()
+    rest = GoExplore.load(tmp_path / "search.zip", runner)
+    rest.step()
+    assert rest.archive.best == used.archive.best
+    assert play(runner).archive.best == play(explorer(goal=None)).archive.best
+
+
 def test_an_explorer_can_be_sent_to_another_process() -> None:
     runner = explorer()
     again = pickle.loads(pickle.dumps(runner))

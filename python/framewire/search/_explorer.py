@@ -40,6 +40,14 @@ class Explorer:
     Branches have no random frames at the start and no sticky actions, even if the scenario has them. Expressions use
     the names and the syntax of the game file. `delta` and other functions that compare frames are not accepted.
 
+    Attributes:
+        cells: The expressions of `cell`, as a list.
+        goal: The argument `goal`.
+        states: The states that branches found. Here, the name of a state is the state itself.
+        start: The state in which episodes begin.
+        fingerprint: Equal for explorers whose states and actions can be exchanged.
+        frame_skip: The number of frames that an action lasts.
+
     Args:
         game: The game file. The default is that of the demo game.
         scenario: The name of a scenario. It can be left out if there is only one.

@@ -71,6 +71,8 @@ class GoExplore:
             if not 0 <= part <= 1:
                 raise InvalidRequest(f"{name} is {part}; use a number from 0.0 to 1.0", parameter=name)
         self._runner = runner
+        # The runner may know the cells of another search. It would return no states in these cells.
+        runner.forget()
         self._options: dict[str, Any] = {"batch": batch, "steps": steps, "repeat": repeat, "greed": greed}
         self._rng = random.Random(seed)
         self.archive = Archive(runner.start)
@@ -150,7 +152,7 @@ class GoExplore:
         """Plays until the goal is reached or `max_frames` frames have been played. Returns the best solution.
 
         Args:
-            max_frames: The largest total number of frames in all branches.
+            max_frames: No batch begins after this many frames in all branches. The last batch can exceed the number.
             progress: Called after each batch.
         """
         self._runner.learn(self.archive.known())
@@ -266,9 +268,8 @@ def go_explore(
         steps: The number of random steps in a branch.
         repeat: The probability that a step repeats the action of the previous step.
         greed: The probability that the start of a branch is chosen only among the best tenth of the cells.
-        max_frames: The largest total number of frames in all branches.
+        max_frames: No batch begins after this many frames in all branches. The last batch can exceed the number.
         progress: Called after each batch.
     """
-    runner.forget()
     search = GoExplore(runner, seed=seed, batch=batch, steps=steps, repeat=repeat, greed=greed)
     return search.run(max_frames=max_frames, progress=progress)

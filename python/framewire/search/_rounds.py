@@ -26,9 +26,9 @@ class _Counter:
         self.frames += sum(each.played(self.runner.frame_skip) for each in rollouts)
         return rollouts
 
-    def report(self, score: float, cells: int = 0) -> None:
+    def report(self, score: float) -> None:
         if self.progress is not None:
-            self.progress(Progress(self.branches, self.frames, score, cells))
+            self.progress(Progress(self.branches, self.frames, score, 0))
 
     def solution(self, actions: Sequence[int]) -> Solution:
         """Makes a solution by playing the actions again from the start. So every solution has been verified."""

@@ -17,7 +17,7 @@ class Progress:
         branches: How many branches were played.
         frames: How many frames were played.
         score: The best score so far.
-        cells: How many cells are known.
+        cells: How many cells are known; always 0 in `restarts` and `beam`, which have no cells.
     """
 
     branches: int
