@@ -108,11 +108,11 @@ class AsyncBatch:
         return self._add(calls.batch_screen())
 
     def save_state(self, flags: int = 31) -> Result[bytes]:
-        """Saves the state of the console."""
+        """Saves the state of the console. `flags` chooses what it includes: docs/states.md."""
         return self._add(calls.batch_save_state(flags))
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
-        """Loads a state. The result is whether the emulator accepted it."""
+        """Loads a state. The result is whether the emulator accepted it. `flags` chooses what is loaded: docs/states.md."""
         return self._add(calls.batch_load_state(state, flags))
 
     async def run(self) -> None:

@@ -68,15 +68,19 @@ class AsyncSnapshots:
         return found
 
     async def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
-        """Saves the state under a name. Without a name, the present time becomes the name."""
+        """Saves the state under a name. Without a name, the present time becomes the name.
+
+        Raises:
+            Conflict: The name is in use, and `replace` is false.
+        """
         return await self._transport.perform(calls.save_snapshot(name, note, replace))
 
     async def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a snapshot and returns the frame counter."""
+        """Loads a snapshot and returns the frame counter. `flags` and `force` are as in `AsyncClient.load_state`."""
         return await self._transport.perform(calls.load_snapshot(name, flags, force))
 
     async def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
-        """Changes the name or the note of a snapshot."""
+        """Changes the name or the note of a snapshot. An argument that is None changes nothing."""
         return await self._transport.perform(calls.change_snapshot(name, new_name, note))
 
     async def delete(self, name: str) -> None:

@@ -83,6 +83,7 @@ class AsyncWatch(AsyncIterator[Change]):
         Raises:
             FramewireError: The watch was closed.
             WaitTimeout: Nothing changed in this time.
+            WatchEnded: The watch has ended, for example because another game was loaded.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._ready:
@@ -198,7 +199,11 @@ class AsyncAudio(AsyncIterator[AudioChunk]):
         self._missed = 0
 
     async def next(self) -> AudioChunk:
-        """The next chunk."""
+        """The next chunk.
+
+        Raises:
+            ConnectionLost: The connection has ended, or the sound was closed.
+        """
         while True:
             try:
                 message = await self._socket.recv()

@@ -101,11 +101,14 @@ class CoreBatch:
         return self._add(self._core.screen)
 
     def save_state(self, flags: int = 31) -> Result[bytes]:
-        """Saves the state of the console."""
+        """Saves the state of the console. `flags` chooses what it includes: docs/states.md."""
         return self._add(lambda: self._core.save_state(flags))
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
-        """Loads a state. The result is True, because a state that is not accepted raises an exception."""
+        """Loads a state. The result is True, because a state that is not accepted raises an exception.
+
+        `flags` chooses what is loaded: docs/states.md.
+        """
         return self._add(lambda: self._core.load_state(state, flags) is not None)
 
     def run(self) -> None:

@@ -79,7 +79,11 @@ class CoreSnapshots:
         return [SnapshotInfo(*row) for row in self._core._store().snapshots()]
 
     def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
-        """Saves the state under a name. Without a name, the present time becomes the name."""
+        """Saves the state under a name. Without a name, the present time becomes the name.
+
+        Raises:
+            Conflict: The name is in use, and `replace` is false.
+        """
         core = self._core
         title, code, checksum, _ = core._core.game()
         state = core.save_state(_WITH_PICTURE)
@@ -92,7 +96,7 @@ class CoreSnapshots:
         return self._core.load_state(self.file(name), flags, force=force)
 
     def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
-        """Changes the name or the note of a snapshot."""
+        """Changes the name or the note of a snapshot. An argument that is None changes nothing."""
         return SnapshotInfo(*self._core._store().change_snapshot(name, new_name, note))
 
     def delete(self, name: str) -> None:

@@ -86,7 +86,7 @@ class CoreMemory:
             pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
                 the work RAM, and on a Game Boy also in `hram`.
-            limit: The largest number of places to return.
+            limit: The largest number of places to return, from 1 to 10,000.
         """
         given = [each is not None for each in (text, bytes, float, bcd, pointer_to)]
         if sum(given) != 1:

@@ -67,6 +67,7 @@ class CoreWatch(Iterator[Change]):
         Raises:
             FramewireError: The watch was closed.
             WaitTimeout: Nothing changed in this time.
+            WatchEnded: The watch has ended, for example because another game was loaded.
         """
         if self._is_closed:
             raise FramewireError("the watch was closed; call watch() again")

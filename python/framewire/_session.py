@@ -44,7 +44,7 @@ MOST_BYTES = 8 << 20
 """The size of the largest message that the server accepts."""
 
 MOST_SENDS = 30
-"""A request fails after it was sent this many times and each connection broke before the reply."""
+"""A request fails if it was sent this many times, and the connection broke each time before the reply came."""
 
 STOPPING = "the server is stopping"
 """The reason with which a stopping server ends its subscriptions. `STOPPING` in the server has the same text."""

@@ -83,6 +83,7 @@ class Watch(Iterator[Change]):
         Raises:
             FramewireError: The watch was closed.
             WaitTimeout: Nothing changed in this time.
+            WatchEnded: The watch has ended, for example because another game was loaded.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._ready:
@@ -198,7 +199,11 @@ class Audio(Iterator[AudioChunk]):
         self._missed = 0
 
     def next(self) -> AudioChunk:
-        """The next chunk."""
+        """The next chunk.
+
+        Raises:
+            ConnectionLost: The connection has ended, or the sound was closed.
+        """
         while True:
             try:
                 message = self._socket.recv()

@@ -186,7 +186,7 @@ class AsyncClient:
             pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
                 the work RAM, and on a Game Boy also in `hram`.
-            limit: The largest number of places to return.
+            limit: The largest number of places to return, from 1 to 10,000.
         """
         wanted = {"text": text, "bytes": bytes, "float": float, "bcd": bcd, "pointer_to": pointer_to}
         return await self._transport.perform(calls.find(wanted, areas, limit))
@@ -383,11 +383,12 @@ class AsyncClient:
     async def audio(self) -> AsyncAudio:
         """The sound from now on, as an iterator of `AudioChunk`. Not available with an mGBA window."""
         url, token, ssl = self._audio
+        context = (ssl or tls.create_default_context()) if url.startswith("wss:") else None
         stack = AsyncExitStack()
         try:
             socket = await stack.enter_async_context(
                 websockets.asyncio.client.connect(
-                    url, ssl=ssl, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
+                    url, ssl=context, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
                 )
             )
         except InvalidHandshake as error:
@@ -452,14 +453,22 @@ class AsyncClient:
         if not expressions:
             raise InvalidRequest("watch() needs an expression, such as watch('score')", parameter="expressions")
         watch = AsyncWatch(self._transport, expressions)
-        await watch.begin()
+        try:
+            await watch.begin()
+        except BaseException:
+            await watch.close()  # The caller does not get the watch, so it cannot close it.
+            raise
         return watch
 
     @starting_stream
     async def events(self) -> AsyncEvents:
         """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
         events = AsyncEvents(self._transport)
-        await events.begin()
+        try:
+            await events.begin()
+        except BaseException:
+            await events.close()  # As in `watch`.
+            raise
         return events
 
     def batch(self) -> AsyncBatch:

@@ -183,7 +183,7 @@ class Client:
             pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
                 the work RAM, and on a Game Boy also in `hram`.
-            limit: The largest number of places to return.
+            limit: The largest number of places to return, from 1 to 10,000.
         """
         wanted = {"text": text, "bytes": bytes, "float": float, "bcd": bcd, "pointer_to": pointer_to}
         return self._transport.perform(calls.find(wanted, areas, limit))
@@ -376,11 +376,12 @@ class Client:
     def audio(self) -> Audio:
         """The sound from now on, as an iterator of `AudioChunk`. Not available with an mGBA window."""
         url, token, ssl = self._audio
+        context = (ssl or tls.create_default_context()) if url.startswith("wss:") else None
         stack = ExitStack()
         try:
             socket = stack.enter_context(
                 websockets.sync.client.connect(
-                    url, ssl=ssl, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
+                    url, ssl=context, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
                 )
             )
         except InvalidHandshake as error:
@@ -444,13 +445,21 @@ class Client:
         if not expressions:
             raise InvalidRequest("watch() needs an expression, such as watch('score')", parameter="expressions")
         watch = Watch(self._transport, expressions)
-        watch.begin()
+        try:
+            watch.begin()
+        except BaseException:
+            watch.close()  # The caller does not get the watch, so it cannot close it.
+            raise
         return watch
 
     def events(self) -> Events:
         """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
         events = Events(self._transport)
-        events.begin()
+        try:
+            events.begin()
+        except BaseException:
+            events.close()  # As in `watch`.
+            raise
         return events
 
     def batch(self) -> Batch:

@@ -271,7 +271,7 @@ class Info:
     Attributes:
         kind: `embedded` or `attached`.
         connected: Whether the emulator can be reached.
-        run: `running`, `paused` or `stalled`.
+        run: `running`, `paused`, `stalled` (the emulator does not answer), or `unknown` (there is no connection to it).
         frame: The frame counter, or None without an emulator.
         title: The title of the game, or None without a game.
         code: The code of the game, or None without a game.
@@ -378,7 +378,7 @@ def name_or_time(name: str | None) -> str:
 
 
 def file_bytes(data: object, name: str) -> bytes:
-    """The bytes of a file, such as a state. `name` is the argument."""
+    """The bytes of a file, such as a state. `name` is the name of the argument, for the error."""
     if isinstance(data, bytes):
         return data
     try:

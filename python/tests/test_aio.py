@@ -54,6 +54,17 @@ async def test_contexts_and_streams_begin_without_await(client: aio.AsyncClient)
     await events.close()
 
 
+async def test_a_call_of_watch_or_events_that_is_cancelled_leaves_no_subscription(client: aio.AsyncClient) -> None:
+    for begun in (client.watch("frame"), client.events()):
+        call = asyncio.ensure_future(begun)
+        await asyncio.sleep(0)
+        assert client._transport._session.subscriptions
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert not client._transport._session.subscriptions
+
+
 async def test_events_without_a_change_do_not_extend_the_timeout_of_a_watch(
     client: aio.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ def test_watches_and_events_that_were_closed_do_not_wait(emulator: Client) -> No
                 stream.next(10)
 
 
-def test_nobody_waits_for_events_that_the_server_has_ended(emulator: Client) -> None:
+def test_events_that_the_server_has_ended_do_not_wait(emulator: Client) -> None:
     with emulator.events() as events:
         for watch in emulator.call("watches", changes=False)["watches"]:
             if not watch["watch"]:
@@ -177,7 +177,7 @@ def test_watch_reports_each_change(emulator: Client) -> None:
 
 def test_a_gap_without_a_change_is_reported_by_the_next_change(emulator: Client) -> None:
     with emulator.pause(), emulator.watch("lives") as changes:
-        # The server sends the first event after its connection to mGBA was broken.
+        # The server sends an event like the first one after its connection to mGBA was broken.
         changes._take("change", {"frame": 5, "tick": 1, "changes": {}, "gap": True})
         for frame, old in ((6, 3), (7, 2)):
             change = {"lives": {"old": old, "new": old - 1}}
@@ -442,13 +442,17 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     return cert, key
 
 
-async def test_servers_have_tls(folder: Path, certificate: tuple[Path, Path]) -> None:
+async def test_servers_have_tls(folder: Path, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     cert, key = certificate
     with serve(folder, "--tls-cert", str(cert), "--tls-key", str(key)) as server:
         with pytest.raises(framewire.ConnectionFailed, match="certificate"):
             framewire.connect(server.url)
         with pytest.raises(framewire.ConnectionFailed, match="certificate"):
             await aio.connect(server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        async with await aio.connect(server.url) as client_of_trusted, client_of_trusted.audio() as sound:
+            assert (await sound.next()).rate
+        monkeypatch.delenv("SSL_CERT_FILE")
         trusted = ssl.create_default_context(cafile=cert)
         with framewire.connect(server.url, ssl=trusted) as client:
             client.wait("u32[frame] > 1")

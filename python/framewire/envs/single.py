@@ -81,7 +81,10 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins an episode."""
+        """Begins an episode.
+
+        Without a seed, the random numbers of the environment continue; those of a new environment begin with seed 0.
+        """
         seed = checked_seed(seed)
         super().reset(seed=seed, options=options)
         self._native.reset([seed], None, self._arrays.batch)

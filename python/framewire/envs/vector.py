@@ -119,7 +119,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begins episodes in all environments. With `options={"reset_mask": mask}`, only in those where `mask` is true.
 
         Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
-        and so on.
+        and so on. Without a seed, the random numbers of an environment continue; those of a new environment begin with
+        its number as the seed.
         """
         mask = None if options is None else options.get("reset_mask")
         if mask is not None:
@@ -202,7 +203,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return observations, rewards, terminated, truncated, info
 
     def render(self) -> tuple[Array, ...] | None:
-        """The picture of each environment: rows, columns, and red, green and blue."""
+        """The picture of each environment: rows, columns and colours (red, green, blue). None without a render mode."""
         if self.render_mode is None:
             return None
         return tuple(self._native.screen(index) for index in range(self.num_envs))

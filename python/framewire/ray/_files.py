@@ -72,8 +72,8 @@ class GameFiles:
         """Writes the files to a folder that exists until `with` ends. Yields the paths of the game file and the ROM."""
         if not self.is_sent and not Path(self.rom).is_file():
             raise RomError(
-                f"there is no ROM at {self.rom}; copy it to this path on every node, or leave out node_rom, and the fleet "
-                "sends the ROM"
+                f"there is no ROM at {self.rom}; copy it to this path on every node, or leave out node_rom, so that the "
+                "fleet sends the ROM"
             )
         with TemporaryDirectory(prefix="framewire-") as folder:
             for name, data in self.files.items():
