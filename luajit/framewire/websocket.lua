@@ -45,6 +45,17 @@ WebSocket.__index = WebSocket
 -- Whether the WebSocket has its connection. A WebSocket that `accept` has returned may not have it yet.
 local function has_opened(self) return self.stream ~= nil or self.socket ~= nil end
 
+local note_end
+
+-- Without callbacks: sends the frames of the backlog.
+local function send_backlog(self)
+  local ok, message = true, nil
+  while ok and self.backlog[1] do
+    ok, message = self.socket:write(table.remove(self.backlog, 1), self.timeout)
+  end
+  return ok, message
+end
+
 -- Sends one frame. Results as for a stream's `write`.
 local function send_frame(self, opcode, source, length)
   if not has_opened(self) then return nil, "the WebSocket is not open yet; send in on_open or later" end
@@ -61,9 +72,15 @@ local function send_frame(self, opcode, source, length)
   if out.size > MAX_KEPT_OUTPUT then out = buffer.new(4096) end
   if self.is_writing then return true end
   self.is_writing = true
-  local ok, message = true, nil
-  while ok and backlog[1] do ok, message = self.socket:write(table.remove(backlog, 1), self.timeout) end
+  local returned, ok, message = pcall(send_backlog, self)
   self.is_writing = false
+  if not returned or message == "timeout" then
+    -- After a time-out, or if the task was cancelled, a part of the frame may have been sent. No frame can follow it.
+    self.backlog = {}
+    note_end(self, 1006, returned and message or "sending was cancelled")
+    self.socket:close()
+  end
+  if not returned then error(ok, 0) end
   return ok, message
 end
 
@@ -91,7 +108,7 @@ local function call(self, callback, ...)
 end
 
 -- Records that the WebSocket has ended, and calls `on_close`, once. The code 1006 means: without a closing frame.
-local function note_end(self, code, reason)
+function note_end(self, code, reason)
   if self.ended then return end
   self.ended, self.code, self.reason = true, code, reason
   if self.timer then self.timer:cancel() end

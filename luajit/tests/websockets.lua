@@ -170,8 +170,8 @@ end
 
 local UTF8 = "\206\186\225\189\185\207\131\206\188\206\181"
 
--- Frames to send, and the frames that must come back. These are written as the first byte and the payload; for a
--- closing frame, its code.
+-- Frames to send, and the frames that must come back. Each of the latter is written as its first byte in hex, a colon,
+-- and its payload. A payload of more than 100 bytes is written as its length, and that of a closing frame as its code.
 local cases = {
   -- Section 1: messages of all sizes.
   { frame(0x81, ""), "81:" }, { frame(0x82, ""), "82:" }, { frame(0x81, "a"), "81:a" },
@@ -329,6 +329,51 @@ check.test("clients send, receive, ping and close", function()
     check.contains(select(2, websocket.connect(url .. "/no-pings")), "500")
     assert(websocket.connect(url), "the server still runs"):close()
   end)
+end)
+
+check.test("no frame follows a frame of which only a part was sent", function()
+  local loop = assert(loops.new())
+  local listener = assert(socket.listen())
+  local url = "ws://127.0.0.1:" .. select(2, listener:name())
+  local large = ("x"):rep(50000000)
+  loop:spawn(function()
+    for _ = 1, 2 do
+      local one = assert(listener:accept(5))
+      local key = assert(one:read(4096, 5)):match("Sec%-WebSocket%-Key: (%S+)")
+      assert(one:write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" ..
+        "Sec-WebSocket-Accept: " .. handshake.accept(key) .. "\r\n\r\n", 5))
+      loop:sleep(0.5) -- reads nothing meanwhile
+      local count = 0
+      while true do
+        local data = one:read(1000000, 5)
+        if not data or data == "" then break end
+        count = count + #data
+      end
+      assert(count < #large, "the frame is not complete, and nothing follows it")
+      one:close()
+    end
+  end)
+  local passed = false
+  loop:after(20, function() loop:stop() end)
+  loop:spawn(function()
+    local ws = assert(websocket.connect(url, { timeout = 0.2 }))
+    check.equal(select(2, ws:send(large)), "timeout")
+    check.equal(select(2, ws:send("again")), "closed")
+    local _, message, code = ws:receive()
+    assert(message == "closed" and code == 1006, message)
+
+    ws = assert(websocket.connect(url))
+    local sender = loop:spawn(function() ws:send(large) end)
+    loop:sleep(0.1)
+    sender:cancel()
+    loop:sleep(0.1)
+    check.equal(select(2, ws:send("again")), "closed")
+    passed = true
+    loop:stop()
+  end)
+  assert(loop:run())
+  listener:close()
+  assert(passed)
 end)
 
 check.test("WebSockets work on a loop, in tasks of a server, and in tasks of a client", function()
