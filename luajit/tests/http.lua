@@ -3,7 +3,9 @@
 local check = require "tests.support.check"
 local client = require "tests.support.client"
 local http = require "framewire.http"
+local loops = require "framewire.loop"
 local process = require "tests.support.process"
+local socket = require "framewire.socket"
 local time = require "framewire.time"
 
 local BIG = ("0123456789abcdef"):rep(65536 * 8) -- 8 MiB
@@ -331,3 +333,23 @@ for _, name in ipairs { "epoll", "poll" } do
     check.equal(answer.body, "late after=0.2")
   end)
 end
+
+check.test("a handler that stops the server does not lose its own response", function()
+  local listener = assert(socket.listen())
+  local _, port = listener:name()
+  process.run_with(function()
+    local one = assert(loops.new())
+    local server
+    server = assert(http.new(one, listener, { handler = function(_, response)
+      server:stop(2, function() one:stop() end)
+      response:text(200, "bye")
+    end }))
+    assert(one:run())
+  end, function()
+    listener:close()
+    local connection = client.connect(port)
+    check.equal(connection:ask("POST", "/stop").body, "bye")
+    check.equal(connection:is_closed(), true)
+    connection:close()
+  end, true)
+end)

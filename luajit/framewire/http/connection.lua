@@ -178,6 +178,8 @@ local function answer(self, head, body)
   local before = server.out.stop
   requests.fill(request, self, head, body)
   responses.fill(response, self, head, head.keep_alive)
+  -- The handler may call `Server:stop`, which closes idle connections.
+  self.phase = "handler"
   local ok, message = pcall(server.handler, request, response)
   self.phase = "idle"
   if ok and response.done then return end
@@ -212,7 +214,11 @@ end
 local function settle(self, input)
   local server = self.server
   local rest = input.stop - input.start
-  if self.fd < 0 then return input:clear() end
+  if self.fd < 0 then
+    -- `close` has given the connection's own buffer back to the pool, so another connection may use it now.
+    if input == server.input then input:clear() end
+    return
+  end
   if self.closing then
     if self.closing == "upgrade" and rest > 0 and input == server.input then
       self.rest = ffi.string(input.data + input.start, rest)
@@ -261,7 +267,7 @@ local function serve_one(self, input, out)
   end
   answer(self, head, body)
   if out.stop > FLUSH_AT then flush(self, out) end
-  return not (input.start == input.stop or self.closing or self.late or self.unsent or self.file)
+  return not (self.fd < 0 or input.start == input.stop or self.closing or self.late or self.unsent or self.file)
 end
 
 --- Serves every complete request in a buffer.
