@@ -78,7 +78,7 @@ local function test_tree(what, body)
   end)
 end
 
-test_tree("with `recursive`, folders in a folder report changes, both existing and new ones", function(folder, changes)
+test_tree("with `recursive`, both existing and new folders in a folder report changes", function(folder, changes)
   for _, place in ipairs { "/top", "/a/one", "/a/b/two", "/.hidden/three" } do
     process.write(folder .. place, "1")
     expect(changes, "changed", folder .. place)
@@ -145,6 +145,17 @@ test_tree("`remove` does not stop watching a folder inside of one added with `re
   expect(changes, "changed", folder .. "/a/b/file")
   process.write(folder .. "/a/file", "1")
   expect(changes, "changed", folder .. "/a/file")
+end)
+
+test_tree("`remove` of an inner folder with `recursive` does not stop the outer one", function(folder, changes)
+  assert(changes:add(folder .. "/a", { recursive = true }))
+  changes:remove(folder .. "/a")
+  process.write(folder .. "/a/file", "1")
+  expect(changes, "changed", folder .. "/a/file")
+  process.write(folder .. "/a/b/file", "1")
+  expect(changes, "changed", folder .. "/a/b/file")
+  changes:remove(folder)
+  check.equal(next(changes.numbers), nil)
 end)
 
 test_tree("links are not followed, and remove stops watching everything", function(folder, changes)

@@ -110,6 +110,14 @@ function Watch:add(path, options)
   return true
 end
 
+-- Whether the path is inside of a folder that was added with `recursive`.
+local function has_outer(self, path)
+  for root in pairs(self.roots) do
+    if is_inside(path, root) then return true end
+  end
+  return false
+end
+
 --- Stops watching a path. If it was added with `recursive`, stops watching everything in it. If the path is a folder
 -- inside of one that was added with `recursive`, it stays watched as part of the outer folder.
 ---@param path string
@@ -117,7 +125,8 @@ function Watch:remove(path)
   path = stored(path)
   if self.roots[path] then
     self.roots[path] = nil
-    forget_tree(self, path)
+    -- A link to a folder is not part of the outer folder, and `watch_one` with INNER fails for it.
+    if not (has_outer(self, path) and watch_one(self, path, INNER)) then forget_tree(self, path) end
   elseif self.is_deep[path] then
     watch_one(self, path, INNER) -- the outer folder reports again when it is deleted or moved
   elseif self.numbers[path] then
