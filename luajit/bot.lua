@@ -39,7 +39,6 @@ local function start_emulator()
 end
 
 local function find_emulator()
-  if options.start then return start_emulator() end
   local game, message = emulator.connect(options.channel)
   if game then return game end
   fail(("%s\nStart one with\n  framewire serve --channel %s\nor let this program do it with --start.")
@@ -64,6 +63,9 @@ local function nothing()
 end
 
 local function main()
+  local game, process
+  -- Start the emulator before this process is pinned. Otherwise, the emulator would be pinned to the same core.
+  if options.start then game, process = start_emulator() end
   if options.core then
     local ok, message = worker.pin(options.core)
     if not ok then
@@ -71,7 +73,7 @@ local function main()
         :format(options.core, message, worker.cores()))
     end
   end
-  local game, process = find_emulator()
+  game = game or find_emulator()
   local title = assert(game:call("game_title"))
   if title ~= "FRAMEWIRE" then
     fail("this bot plays only the demo game, not " .. title .. "; start framewire without a ROM of your own")

@@ -1,4 +1,4 @@
---- A web server for a folder, with a route for tests that echoes messages. `luajit serve.lua --help` lists the options.
+--- A web server for a folder. For tests, it also echoes messages at /echo. `luajit serve.lua --help` lists the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 package.path = here .. "/?.lua;" .. package.path

@@ -1,7 +1,7 @@
 --- Messages between two processes of one user through shared memory. Linux on x86-64.
 --
 --   local here = assert(channel.create("demo"))        -- in one process
---   local there = assert(channel.connect("demo", 1))   -- in the other; waits up to a second for the first
+--   local there = assert(channel.connect("demo", 1))   -- in the other; waits up to a second for the channel
 --   there:send("hello")
 --   print(here:receive())                              -- hello
 --

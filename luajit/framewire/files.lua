@@ -1,4 +1,4 @@
---- Folders, and facts about files. Linux, macOS, BSD and Windows.
+--- Folders, and facts about files. Linux, macOS, FreeBSD and Windows.
 --
 --   for _, entry in ipairs(assert(files.list("."))) do print(entry.kind, entry.name) end
 --   print(assert(files.facts("README.md")).size)

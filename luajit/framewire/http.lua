@@ -24,9 +24,9 @@ M.guard = require("framewire.http.guard").new
 --- Serves a folder's files; see http/static.lua.
 M.static = require("framewire.http.static").new
 
--- Called when a task's handler has returned or failed. Closes its WebSocket; one with callbacks stays open unless the
--- handler failed. If the handler failed or sent no response, logs this, and answers with 500 if the response has not
--- begun.
+-- Called when a task's handler has returned or failed. If the handler failed or sent no response, logs this, and
+-- answers with 500 or, if the response is incomplete, closes the connection. If the handler has opened a WebSocket,
+-- closes the WebSocket instead; a WebSocket with callbacks stays open unless the handler failed.
 local function end_response(answer, request, ok, message)
   local upgraded = answer.upgraded
   if upgraded then
@@ -58,7 +58,7 @@ function M.task(handler)
   end
 end
 
---- Percent encoding.
+--- Percent encoding; see http/url.lua.
 M.decode, M.encode = url.decode, url.encode
 
 --- Creates an HTTP client; see http/client.lua.
@@ -150,7 +150,7 @@ function M.serve(options)
     if not context then return nil, message end
   end
   if count > 1 and options.poller then
-    -- This is checked here: otherwise, each worker would fail by itself.
+    -- The poller is checked here for the same reason.
     local one, message = poller.new(options.poller)
     if not one then return nil, message end
     one:close()

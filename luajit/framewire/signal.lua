@@ -1,6 +1,6 @@
 --- Receives signals through a descriptor, because Lua code must not run inside a signal handler. The descriptor is a
--- signalfd on Linux and a kqueue on macOS and BSD. `open` blocks the signals. Threads and processes that start later
--- inherit the signal mask, and can receive the signals through a descriptor too.
+-- signalfd on Linux and a kqueue on macOS and FreeBSD. `open` blocks the signals. Threads and processes that start
+-- later inherit the signal mask, and can receive the signals through a descriptor too.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -14,8 +14,8 @@ local RECEIVED = {
   "HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CHLD", "CONT", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
   "VTALRM", "PROF", "WINCH", "IO",
 }
--- Signals that a program can send but not wait for. The system allows no waiting for the first two. The others are the
--- effect of a program's own faults, or of writing to a closed pipe.
+-- Signals that a program can send but not wait for. The system does not let programs wait for the first two. The others
+-- are the effect of a program's own faults, or of writing to a closed pipe.
 local ONLY_SENT = { "KILL", "STOP", "ABRT", "BUS", "FPE", "ILL", "SEGV", "SYS", "TRAP", "PIPE" }
 
 local numbers, names, can_receive = {}, {}, {}

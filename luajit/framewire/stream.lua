@@ -8,7 +8,7 @@
 --     on_drain = function(stream) stream:resume() end,
 --   })
 --
--- All writes of one callback are sent together.
+-- Writes in `on_data`, `on_bytes` or `on_end` are collected, and sent together after the callback.
 
 local bit = require "bit"
 local ffi = require "ffi"

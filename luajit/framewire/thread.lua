@@ -187,7 +187,8 @@ end
 
 --- Waits for the thread to end.
 ---@return boolean ok whether the thread's function returned without an error
----@return any ... the function's results, or the error message; a result that is not a string, number or boolean is nil
+---@return any ... the function's results, or the error with a traceback; a result that is not a string, number or
+--- boolean is nil
 function Thread:join()
   local state = self.state
   if not state then return false, "the thread has been joined already" end

@@ -413,9 +413,9 @@ function M.client(options)
 end
 
 --- Creates a context: the settings of a server.
----@param options table `certificate` and `key`: PEM files; `names`: other certificates, by server name
---- ("*.example.org" stands for several names), each with `certificate` and `key`; `ca`: PEM file with authorities:
---- every client must have a certificate from one of them
+---@param options table `certificate` and `key`: PEM files; `names`: other certificates, by server name (in
+--- "*.example.org", the * stands for one part of the name), each with `certificate` and `key`; `ca`: PEM file with
+--- authorities: every client must have a certificate from one of them
 ---@return table|nil context with `accept(socket, timeout)`
 ---@return string? message
 function M.server(options)

@@ -1,5 +1,5 @@
---- Worker processes: starts them, monitors them, and stops them together. Linux, macOS and BSD; on Windows, only
--- `cores` and `pin` work.
+--- Worker processes: starts them, monitors them, and stops them together. Linux, macOS and FreeBSD; on Windows,
+-- only `cores` and `pin` work.
 
 local ffi = require "ffi"
 local loops = require "framewire.loop"

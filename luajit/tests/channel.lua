@@ -78,7 +78,7 @@ check.test("sizes that a channel cannot have are refused", function()
   end
 end)
 
-test_pair("a long message is freed also after 2^31 short messages", function(here, there)
+test_pair("a long message is freed even after 2^31 short messages", function(here, there)
   local function exchange(number)
     assert(here:send(message(number, 1000000), 1))
     check.equal(there:receive(1), message(number, 1000000))

@@ -43,7 +43,7 @@ check.test("a look-up leaves the loop free, with a callback and in a task", func
   loop:spawn(function()
     done "task"(resolve.addresses("localhost"))
   end)
-  check.equal(left, 4, "nothing was looked up before the loop ran")
+  check.equal(left, 4, "no callback is called before the loop runs")
   loop:after(60, function() error("no answer") end) -- a name server that does not answer takes ten seconds or more
   assert(loop:run())
   loop:close()

@@ -236,7 +236,7 @@ test("web pages of other sites cannot send messages through the bridge", functio
       check.equal(answer.status, 403, route[1] .. " " .. route[2] .. " of " .. next(headers))
     end
   end
-  check.equal(client.ask(port, "GET", "/command?message=a").status, 405, "a change by GET, as for an image in a page")
+  check.equal(client.ask(port, "GET", "/command?message=a").status, 405, "an image in a page could cause a GET")
   local mine = { Host = "127.0.0.1:" .. port, Origin = own, ["Sec-Fetch-Site"] = "same-origin" }
   check.equal(client.ask(port, "POST", "/command?message=a", mine).body, "a")
   for _, host in ipairs { "localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8080", "192.168.0.7:80" } do

@@ -160,7 +160,7 @@ check.test("unknown limits are refused, and the port stays free", function()
   assert(socket.listen { port = port }):close()
 end)
 
-check.test("wrong limits are refused, also before workers start", function()
+check.test("wrong limits are refused, with one worker and with several", function()
   for _, workers in ipairs { 1, 2 } do
     for limits, part in pairs {
       [5] = "limits must be a table, not a number", [{ max_body = "1" }] = "the limit max_body is 1",

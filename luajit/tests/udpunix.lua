@@ -122,7 +122,7 @@ check.test("unix sockets carry bytes, and replace the file of a dead listener", 
   check.contains(select(2, unix.listen(nil)), "needs a path")
 end)
 
-check.test("the number of an error that comes after unix.connect has waited is the error's own", function()
+check.test("if unix.connect fails after a wait, it returns the number of that error", function()
   local ffi, sys = require "ffi", require "framewire.sys"
   local net, methods = sys.net, require("framewire.socket").methods
   local connected = methods.connected

@@ -152,7 +152,7 @@ end
 
 -- Maps the block of an open file and marks it as attached. Returns the block; or nil, a problem, and whether waiting is
 -- useless. The problem continues the sentence "channel 'NAME' ...".
-local function adopt(fd, size, name)
+local function adopt(fd, size)
   if size < layout.HEADER then return nil, "is not ready" end
   local header, message = map(fd, layout.HEADER)
   if not header then return nil, message, true end
@@ -178,7 +178,7 @@ local function adopt(fd, size, name)
     return nil, "has a client already"
   end
   word(data, layout.AT_ATTACHED)[0] = C.getpid()
-  return finish(fd, data, { side = 1, name = name, size = size, slots = slots, bulk = bulk, extra = extra })
+  return finish(fd, data, { side = 1, size = size, slots = slots, bulk = bulk, extra = extra })
 end
 
 -- The results are those of `adopt`. If the third is "whole", waiting is useless, and the problem is a whole sentence.
@@ -194,7 +194,7 @@ local function try_attach(path, name)
   elseif sys.lock(fd, 1) ~= 0 then
     message = "has a client already"
   else
-    block, message, final = adopt(fd, size, name)
+    block, message, final = adopt(fd, size)
   end
   if block and not sys.is_locked(fd, CREATOR) then
     block:close()

@@ -1,4 +1,4 @@
---- Declarations and constants of kqueue, and signals through kqueue, for macOS and the BSDs. The library libkqueue has
+--- Declarations and constants of kqueue, and signals through kqueue, for macOS and FreeBSD. The library libkqueue has
 -- the same functions on Linux; with it, tests/kqueue.lua tests this file.
 
 local ffi = require "ffi"

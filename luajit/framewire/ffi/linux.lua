@@ -281,7 +281,7 @@ function M.pin(core)
   return ffi.C.sched_setaffinity(0, ffi.sizeof(mask), mask)
 end
 
---- Makes the system end this process with TERM when its parent ends.
+--- Makes the system send TERM to this process when the thread that started it ends.
 function M.die_with_parent()
   ffi.C.fw_prctl(M.PR_SET_PDEATHSIG, M.SIGTERM, 0, 0, 0)
 end

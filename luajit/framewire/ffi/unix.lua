@@ -1,5 +1,5 @@
---- The common part of Linux, macOS and FreeBSD: C declarations that are the same on all of them, and functions that
--- need only these declarations.
+--- The common part of Linux, macOS and FreeBSD: the C declarations and the functions that are the same on all of them.
+-- Some of these functions also need declarations from the module of a system.
 
 local bit = require "bit"
 local ffi = require "ffi"

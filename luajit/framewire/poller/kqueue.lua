@@ -1,4 +1,4 @@
---- A poller that uses kqueue, on macOS and the BSDs. `make test-kqueue` tests it on Linux with libkqueue.
+--- A poller that uses kqueue, on macOS and FreeBSD. `make test-kqueue` tests it on Linux with libkqueue.
 
 local bit = require "bit"
 local ffi = require "ffi"

@@ -37,13 +37,13 @@ end
 ---@param ... string further arguments
 function M.run_with(channel, body, ...)
   local arguments = { ... }
-  local function wait_for_channel()
+  local function channel_exists()
     local file = io.open("/dev/shm/framewire." .. channel)
     if file then file:close() end
     return file
   end
   process.run_with(function() M.serve(channel, unpack(arguments)) end, function(...)
-    check.eventually(10, wait_for_channel, "the emulator serves its channel")
+    check.eventually(10, channel_exists, "the emulator serves its channel")
     body(...)
   end)
 end

@@ -39,7 +39,7 @@ end
 
 --- Makes a loop watch twenty sockets that are readable. The first callback makes the loop forget all of them.
 ---@param loop table
----@return fun(): integer called how many callbacks were called so far
+---@return fun(): integer called how many callbacks have been called so far
 function M.watch_readable(loop)
   local called, sockets = 0, {}
   for _ = 1, 20 do
