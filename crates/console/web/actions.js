@@ -134,12 +134,8 @@ export const SNAPSHOTS = "/v1/snapshots";
  */
 export const snapshotPicture = (name) => pathIn(SNAPSHOTS, name, "/picture");
 
-/**
- * Saves a snapshot. If the name is empty, the server makes a name from the time.
- * @param {string} name
- */
-export const saveSnapshot = (name) =>
-  post(`Save snapshot ${name}`.trim(), SNAPSHOTS, name === "" ? {} : { name });
+/** @param {string} name */
+export const saveSnapshot = (name) => post(`Save snapshot ${name}`, SNAPSHOTS, { name });
 
 /**
  * Saves a slot, which is a snapshot that replaces the older snapshot with the same name.

@@ -11,10 +11,10 @@ import { Store } from "./store.js";
  * @typedef {{ title: string, status: number, detail?: string }} Problem
  */
 
-/** A request that failed or got no answer. */
+/** An error for the user: usually, a request failed or got no answer. */
 export class ApiError extends Error {
   /**
-   * The HTTP status; 0 if there was no answer, or only a part of one.
+   * The HTTP status; 0 if there was no answer, only a part of one, or no request.
    * @readonly
    * @type {number}
    */
@@ -67,7 +67,7 @@ export class Api {
   copying = new Store(false);
   /** @readonly The last actions, newest first. */
   log = new Store(/** @type {readonly LogEntry[]} */ ([]));
-  /** @readonly Whether the server has just answered 401: it requires a token, and this browser sent no valid one. */
+  /** @readonly Whether the server has just answered 401: it has a token, and this browser is not logged in. */
   locked = new Store(false);
   /** @readonly Whether the token of this browser allows only reading. */
   viewOnly = new Store(false);
@@ -189,7 +189,7 @@ export class Api {
     return url.href;
   }
 
-  /** Finds out whether programs need a token. It sends no cookies, because this browser's token may be in a cookie. */
+  /** Finds out whether programs need a token. It sends no cookies, because the cookie of a login replaces the token. */
   async probe() {
     const response = await fetch("/v1/emulators", { credentials: "omit" });
     this.#tokens = response.status === 401;

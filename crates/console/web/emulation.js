@@ -42,7 +42,7 @@ export class EmulatorClient {
   }
 
   /**
-   * Releases keys after one frame, in which the game can read them.
+   * Releases keys after three frames, in which the game can read them: `hold_keys` adds two frames to its number.
    * @param {number} mask
    */
   releaseSoon(mask) {

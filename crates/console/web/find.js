@@ -1,4 +1,7 @@
-/** Finds text or bytes in the console's work RAM. Users can open each place in the memory panel, or watch it. */
+/**
+ * Finds text or bytes in the console's work RAM and, on the Game Boy, in the high RAM. Users can open each place in the
+ * memory panel, or watch it.
+ */
 
 import { attempt } from "./app.js";
 import { codeInput, field, lineForm } from "./controls.js";

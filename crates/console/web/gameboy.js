@@ -37,7 +37,7 @@ const WX = 0x4b;
 
 /**
  * @typedef {object} Memory
- * @property {boolean} colour Whether it is a Game Boy Color.
+ * @property {boolean} colour Whether the console has the hardware of the Game Boy Color.
  * @property {Uint8Array} vram Both banks.
  * @property {Uint8Array} oam
  * @property {(register: number) => number} io

@@ -108,7 +108,7 @@ export class GraphicsPanel {
     const emulator = this.#app.api.emulator.value;
     try {
       const graphics = await this.#read();
-      if (emulator === this.#app.api.emulator.value) {
+      if (this.#visible && emulator === this.#app.api.emulator.value) {
         this.#graphics = graphics;
         this.#draw();
         setText(this.#note, `Frame ${graphics.frame.toLocaleString("en")}`);

@@ -226,7 +226,7 @@ function curlButton(app) {
 }
 
 /**
- * A button that reloads the page. The server sends the login form to a browser without a token.
+ * A button that reloads the page. The server sends the login form to a browser that is not logged in.
  * @type {(app: App) => HTMLElement}
  */
 function signInButton(app) {

@@ -110,7 +110,7 @@ function problemOf(text, value, type) {
 
 /**
  * The expression for the value at an address. It is a symbol's name if the symbol begins there and is a single value of
- * this type. Otherwise it has the address.
+ * this type. Otherwise, it contains the type and the address, such as `u16[0x02000044]`.
  * @type {(memory: MemoryAccess, address: number, type: Type) => string}
  */
 function expression(memory, address, type) {

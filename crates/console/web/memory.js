@@ -343,10 +343,11 @@ export class MemoryPanel {
     try {
       if (this.#domains.length === 0) await this.#loadDomains();
       const start = this.#start;
+      const domain = this.#domain.value;
       const emulator = this.#app.api.emulator.value;
-      const bytes = await this.#emulation.read(this.#domain.value, start, this.#length);
-      if (start === this.#start && emulator === this.#app.api.emulator.value)
-        this.#grid.update(bytes, performance.now());
+      const bytes = await this.#emulation.read(domain, start, this.#length);
+      const isSame = start === this.#start && domain === this.#domain.value;
+      if (isSame && emulator === this.#app.api.emulator.value) this.#grid.update(bytes, performance.now());
       await this.#frozen.refreshIfOld();
       setText(this.#note, "");
       this.#inspect(this.#grid.selected);

@@ -110,7 +110,7 @@ export class Decoder {
   }
 }
 
-/** Draws the tiles of a message. They are in the part of the message after the header. */
+/** Draws the tiles of a message. They come after its header and its palette. */
 class Tiles {
   drawn = 0;
   /** @readonly @type {number} */

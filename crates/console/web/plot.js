@@ -9,8 +9,9 @@ const HEIGHT = 100;
 const MARGIN = 5;
 
 /**
- * A plot of the last part of a series; `span` is its length. It draws steps, because each value lasts until the next
- * one. It is an SVG path, so that it is sharp at any zoom and takes its colours from the style sheet.
+ * A plot of the last part of a series. `span` is the length of this part, in the unit of the points' `at`. The plot
+ * draws steps, because each value lasts until the next one. It is an SVG path, so that it is sharp at any zoom and takes
+ * its colours from the style sheet.
  * @type {(span: number) => { element: SVGSVGElement, draw(series: Series, now: number): void }}
  */
 export function plot(span) {

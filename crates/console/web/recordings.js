@@ -6,6 +6,7 @@ import { attempt, textOf } from "./app.js";
 import { about, button, disable, empty, entryButton, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill, setText } from "./dom.js";
+import { RATE } from "./gif.js";
 import { icon } from "./icons.js";
 import { fileName, freeName } from "./names.js";
 import { ReplayProgress } from "./replay.js";
@@ -31,8 +32,6 @@ import { download } from "./transport.js";
 const EVERY_MS = 3000;
 /** The time between two updates while a recording runs. */
 const EVERY_MS_RECORDING = 500;
-/** How many frames the game console shows per second. */
-const RATE = 59.7275;
 const NO_REPLAY =
   "A replay needs an emulator embedded in the server. Download this recording and play it with `framewire replay`.";
 

@@ -54,9 +54,9 @@ export function searcher(app, use) {
   const needsValue = () => TESTS.some(([name, , needs]) => name === is.value && needs);
 
   /**
-   * Whether an answer that comes now belongs to something else: another emulator was selected, or the search ended.
-   * @param {string | undefined} emulator the emulator that was selected when the page asked
-   * @param {Search | undefined} before the search at that time
+   * Whether an answer comes too late: meanwhile, another emulator was selected, or the search ended.
+   * @param {string | undefined} emulator The emulator that was selected when the page sent the request.
+   * @param {Search | undefined} before The search at that time.
    */
   const isLate = (emulator, before) => emulator !== app.api.emulator.value || search?.id !== before?.id;
 

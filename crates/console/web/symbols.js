@@ -69,8 +69,8 @@ export class Symbols {
   }
 
   /**
-   * Parses an address: `0x…`, bare hex or a symbol, each with an optional `+offset`. After a symbol, an offset of digits is
-   * decimal, as in expressions. All other offsets are hexadecimal.
+   * Parses an address: `0x…`, bare hex or a symbol, each with an optional `+offset`. After a symbol, an offset that has
+   * only the digits 0 to 9 is decimal, as in expressions. All other offsets are hexadecimal.
    * @type {(text: string) => { address: number, symbol: SymbolInfo | undefined } | undefined}
    */
   resolve(text) {

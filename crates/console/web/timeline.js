@@ -53,7 +53,7 @@ const SPAN = 7200;
 const PICTURES = 10;
 /** The number of frames between two small pictures that the server keeps. */
 const PICTURE_FRAMES = 60;
-/** While the key is held, the emulator goes back this many frames at a time: twice as fast as the game runs. */
+/** While Rewind or its key is held, the emulator goes back this many frames at a time: twice as fast as the game runs. */
 const STEP = 12;
 /** The time between these steps. */
 const STEP_MS = 100;
@@ -143,6 +143,10 @@ export class Timeline {
     app.api.emulator.follow(() => {
       this.#history = undefined;
       this.#refusals = 0;
+      // An answer that is still on its way belongs to the emulator that was selected before.
+      this.#asked += 1;
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
       this.#shown = "";
       // Frees the pictures, which belong to the emulator that was selected before.
       this.#thumbnails.of([]);
@@ -190,6 +194,7 @@ export class Timeline {
       // The answer to an earlier request may come after the answer to a later one.
       if (!this.#moving && asked === this.#asked) this.#show(history);
     } catch (error) {
+      if (asked !== this.#asked) return;
       if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
       else this.#changed = true;
       // A lost connection (status 0) is not a refusal: the history should be visible soon after a reconnection.

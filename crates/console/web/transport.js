@@ -122,7 +122,7 @@ function reasonIf(applies, reason) {
 }
 
 /**
- * The reason why all controls are disabled in this phase; `undefined` if they are not.
+ * The reason why all controls of the emulator are disabled in this phase; `undefined` if they are not.
  * @type {(phase: Phase) => string | undefined}
  */
 function goneReason(phase) {

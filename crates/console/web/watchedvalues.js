@@ -1,4 +1,4 @@
-/** A short list of the values of all watches. It is below each tool except the watches panel, if there are watches. */
+/** A short list of the values of all watches. It is below each tool except the watches tool, if there are watches. */
 
 import { el, setText } from "./dom.js";
 import { Redraw } from "./redraw.js";

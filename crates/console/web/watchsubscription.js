@@ -83,7 +83,7 @@ export class WatchSubscription {
   }
 
   /**
-   * The reason why the server rejects an expression; `undefined` if it accepts it, or if there is no answer.
+   * The reason why the server rejects an expression; `undefined` if it accepts the expression, or does not answer.
    * @type {(expression: string) => Promise<string | undefined>}
    */
   async problemOf(expression) {

@@ -15,10 +15,9 @@ export default class Summary implements Reporter {
       tests.filter((test) => test.outcome() === outcome).length;
     // A test without a result, such as after a crash of the runner, counts as failed.
     const unrun = tests.filter((test) => test.results.length === 0).length;
-    const passed =
-      count("expected") + count("flaky") - tests.filter((test) => test.expectedStatus === "skipped").length;
+    const passed = count("expected") + count("flaky");
     console.log(
-      `\n${Math.max(0, passed)} passed, ${count("unexpected") + unrun} failed, ${count("skipped") - unrun} skipped`,
+      `\n${passed} passed, ${count("unexpected") + unrun} failed, ${count("skipped") - unrun} skipped`,
     );
   }
 }

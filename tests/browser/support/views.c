@@ -157,16 +157,16 @@ static void put_gba(struct GBA *gba)
         const struct GBAObj *obj = &gba->video.oam.obj[i];
         const int *size =
             GBAVideoObjSizes[GBAObjAttributesAGetShape(obj->a) * 4 + GBAObjAttributesBGetSize(obj->b)];
-        bool wide = GBAObjAttributesAIs256Color(obj->a);
+        bool many_colours = GBAObjAttributesAIs256Color(obj->a);
         bool square = !GBARegisterDISPCNTIsObjCharacterMapping(control);
         put_sprite(&caches, i,
                    (struct sprite){
-                       .cache = wide ? 3 : 2,
-                       .tile = GBAObjAttributesCGetTile(obj->c) / (wide ? 2 : 1),
-                       .palette = wide ? 0 : GBAObjAttributesCGetPalette(obj->c),
+                       .cache = many_colours ? 3 : 2,
+                       .tile = GBAObjAttributesCGetTile(obj->c) / (many_colours ? 2 : 1),
+                       .palette = many_colours ? 0 : GBAObjAttributesCGetPalette(obj->c),
                        .wide = size[0] / 8,
                        .high = size[1] / 8,
-                       .stride = square ? (wide ? 16 : 32) : size[0] / 8,
+                       .stride = square ? (many_colours ? 16 : 32) : size[0] / 8,
                    });
     }
 }

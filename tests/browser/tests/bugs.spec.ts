@@ -365,7 +365,7 @@ test("the banner of copy mode names the language that is chosen in Log", async (
   await expect(banner).toContainText("as Python and send nothing");
 });
 
-test("a recording keeps its Stop button if one request for it gets no answer", async ({ console: page }) => {
+test("a recording keeps its Stop button while requests for its state fail", async ({ console: page }) => {
   const panel = await page.tab("Recordings");
   await panel.getByRole("button", { name: "Record", exact: true }).click();
   const stop = panel.getByRole("button", { name: "Stop" });
@@ -510,7 +510,7 @@ test("watches continue after another game is loaded", async ({ page, server }, i
   writeOtherGame(path);
   expect(await server.batch({ op: "load_rom", path })).toEqual([true]);
   await expect(page).toHaveTitle(/OTHER/);
-  // The game clears its memory when it starts, so the value is written again until the page shows it.
+  // The write is repeated until the page shows the value.
   const afterWrite = async (): Promise<string> => {
     await server.batch({ op: "write32", address: SCRATCH, value: 6 });
     return value.innerText();

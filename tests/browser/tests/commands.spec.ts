@@ -85,7 +85,7 @@ test("the keys are listed, and the palette finds commands by name", async ({ con
   await expect.poll(async () => (await server.state()).run).toBe("paused");
 });
 
-test("the picture is drawn with the chosen filter, also after a reload", async ({ console: page }) => {
+test("the picture is drawn with the chosen filter, even after a reload", async ({ console: page }) => {
   const choose = async (name: string): Promise<void> => {
     await page.page.keyboard.press("Control+k");
     await page.page.getByRole("combobox", { name: "Search commands" }).fill(`picture: ${name}`);

@@ -225,7 +225,7 @@ test("a sprite is marked in the picture, and its bytes in memory", async ({
   );
   const box = await mark.boundingBox();
   const picture = await opened.canvas.boundingBox();
-  if (!box || !picture) throw new Error("the mark and the picture have places");
+  if (!box || !picture) throw new Error("the mark or the picture is not visible");
   const scale = picture.width / 240;
   const middle = [(box.x + box.width / 2 - picture.x) / scale, (box.y + box.height / 2 - picture.y) / scale];
   expect(Math.abs((middle[0] ?? 0) - Number(x) / 16)).toBeLessThan(2);

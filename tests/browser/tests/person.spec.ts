@@ -37,7 +37,7 @@ for (const [name, viewport, hasTouch] of [
       });
 
       await test.step("go back", async () => {
-        // Later, the game runs on from the frame to which it goes back. It must not reach `before` again at once.
+        // After going back, the game runs on. Without these frames, it could reach `before` again at once.
         await server.batch({ op: "advance", frames: 600 });
         const before = (await server.state()).frame;
         await expect(page.page.locator(".strip")).toBeVisible();

@@ -47,7 +47,7 @@ test("the tool Emulators shows all emulators live, and a click selects one", asy
   // The lamp of a key that only the second emulator holds is lit only in its picture.
   await server.json("/v1/batch?emulator=two", { ops: [{ op: "add_keys", keys: 1 }] });
   const lamp = LAMPS.get("A");
-  if (!lamp) throw new Error("the demo game has a lamp for A");
+  if (!lamp) throw new Error("the demo game has no lamp for A");
   const lit = (name: string): Promise<number[]> => {
     const button = wall.getByRole("button", { name: new RegExp(`^${name}`) });
     return opened.pixel(lamp.x, lamp.y, button.locator("canvas"));
