@@ -1,4 +1,4 @@
-"""Writes the synchronous client, framewire/client.py and its parts, from the asynchronous one, framewire/aio.py.
+"""Writes the synchronous client (client.py and its parts) from the asynchronous one (aio.py and its parts).
 
 python generate.py            writes the files
 python generate.py --check    only compares; the exit code is 1 if a file is not up to date

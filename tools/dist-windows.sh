@@ -25,8 +25,8 @@ export SOURCE_DATE_EPOCH
 settings=$(tools/rust-windows.sh)
 standard=""
 [ -z "$settings" ] || standard="-Zbuild-std=std,panic_unwind"
-# The paths in the program are replaced, as in tools/program.sh. The linker also writes a time into the program, which
-# is SOURCE_DATE_EPOCH.
+# The paths in the program are replaced, as in tools/program.sh. The linker also writes a time into the program:
+# SOURCE_DATE_EPOCH.
 RUSTFLAGS="--remap-path-prefix=$top=framewire --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
 # shellcheck disable=SC2086
 env $settings RUSTFLAGS="$RUSTFLAGS" \

@@ -9,7 +9,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$here/../target/rust-windows
 target=x86_64-pc-windows-gnu
-# The names have no version, so apt takes the newest one that it has.
+# These names contain no version, so apt takes the newest version that it has.
 packages="rustc-web rust-web-src libstd-rust-web-dev"
 
 say() { echo "rust-windows: $*" >&2; }

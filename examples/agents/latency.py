@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Measures how long a call of the MCP tool `act` takes over stdio. The call plays 60 frames, and returns values and a
-picture.
+"""Measures how long a call of the MCP tool `act` takes over stdio.
+
+The call plays 60 frames, and returns values and a picture.
 
     latency.py PROGRAM ROM [--attach HOST:PORT] [--calls N]
 

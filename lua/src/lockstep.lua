@@ -114,7 +114,7 @@ function lockstep.waits(passed)
   if is_abandoned(passed) then
     return finish("the link that began it is gone")
   elseif waited - asked >= timeout then
-    return finish("no client sent a request during its time-out")
+    return finish("no client sent a request within the time-out")
   elseif waited >= lockstep.LONGEST then
     return finish("no frame was asked for")
   end

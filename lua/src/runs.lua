@@ -63,7 +63,7 @@ local function decode(bytes)
   local run = { stop = take_conditions(self, "stop"), steps = {} }
   local count, frames = take(self, "<I2"), 0
   if count < 1 or count > limits.run_steps then
-    refuse(BAD_ARGUMENT, "steps has %d entries; use 1 to %d", count, limits.run_steps)
+    refuse(BAD_ARGUMENT, "steps: %d of them; use 1 to %d", count, limits.run_steps)
   end
   for index = 1, count do
     run.steps[index] = take_step(self, index - 1)

@@ -67,14 +67,14 @@ end
 -- Serves all clients. If a run (runs.lua) has `ended` in this frame, its client may send the next request right now.
 local function serve(now, ended)
   listener.accept_all()
-  local open = ticks.now - clients.request_tick < LINGER
+  local was_asking = ticks.now - clients.request_tick < LINGER
   if ended then
     clients.request_tick = ticks.now
   end
   clients.serve(true, now + math.max(LEAST_SECONDS, steering.allowance(steer) / 1000))
   local asking = ticks.now - clients.request_tick < LINGER or clients.with_long_reply() ~= nil
   if asking and not lockstep.on then
-    if not open then
+    if not was_asking then
       steering.open(steer, mgba_busy)
     end
     script_time = script_time + window.serve(steering.allowance(steer) / 1000 - (clock() - now))

@@ -77,7 +77,7 @@ function fake.socket()
     self.was_checked = self.gone
     local data = self.incoming:sub(1, count)
     self.incoming = self.incoming:sub(count + 1)
-    self.error = data == "" and 1 or 0 -- even after `hang_up`, when the error of mGBA's socket would be an older one
+    self.error = data == "" and 1 or 0 -- after `hang_up`, mGBA's socket would show an older error
     return data
   end
 

@@ -2,8 +2,8 @@ local harness = require "harness"
 local server = require "server"
 local test, eq = harness.test, harness.eq
 
--- Loads the script's main module with these settings, and returns the address and the port of its server, and how often
--- an error was logged.
+-- Loads the script's main module with these settings. Returns the address and the port of its server, and how many
+-- errors were logged.
 local function load_main(case)
   local real = { getenv = os.getenv, start = server.start, callbacks = callbacks, console = console,
     framewire = framewire, address = server.address, port = server.port, copy = package.loaded.framewire }

@@ -21,7 +21,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 
 from framewire.ray.rllib import register
 
-# RLlib averages over the last 100 episodes at most, and only over those of the present iteration.
+# RLlib averages over the episodes that ended in the present iteration, but over at most the last 100 of them.
 UNIT = "mean score of the episodes that ended in an iteration"
 
 

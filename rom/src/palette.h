@@ -36,7 +36,6 @@ enum colour {
     BRICK = SKY + SKY_SHADES,
     LAMP = BRICK + BRICK_ROWS * BRICK_SHADES, /* the lamps' glass, in the order of the keys */
     GLOW = LAMP + KEY_COUNT,                  /* the light around each lamp */
-    COLOURS = GLOW + KEY_COUNT,
 };
 
 /* Loads both palettes, with all lamps unlit. */

@@ -5,7 +5,7 @@
 
 enum {
     BRICKS = BRICK_COLUMNS * BRICK_ROWS,
-    BRICKS_A_FRAME = 5, /* at most; a new level appears brick by brick, so that no frame takes too long */
+    BRICKS_A_FRAME = 5, /* at most; a new level appears over several frames, so that no frame takes too long */
 };
 
 /* A number on the screen: its position, how many digits it has, the tile of the digit 0, and the value that it shows

@@ -4,7 +4,7 @@ The connection of some calls is cut. The demo game's own log shows which keys we
 
     mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio with PROGRAM, which uses the server at URL
 
-FRAMEWIRE_MCP_CALLS is the number of calls over HTTP, and also the number of calls over stdio.
+FRAMEWIRE_MCP_CALLS is the number of calls with the game paused, and also with the game running, over each transport.
 """
 
 import asyncio
@@ -109,7 +109,7 @@ def message(method, params, number=None):
 
 
 def cut_http(url, arguments, delay):
-    """Sends a call, and closes the connection before its reply."""
+    """Sends a call, and closes the connection after `delay` seconds, without reading the reply."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"))
     kinds = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     headers = {**kinds, "mcp-protocol-version": REVISION}
@@ -119,7 +119,7 @@ def cut_http(url, arguments, delay):
 
 
 def kill_stdio(command, arguments, delay):
-    """Starts a server over stdio, sends a call, and kills the server before its reply."""
+    """Starts a server over stdio, sends a call, and kills the server after `delay` seconds, without reading the reply."""
     about = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         server.stdin.write(message("initialize", about, 1) + "\n")

@@ -25,7 +25,8 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if nothing accepts the connection in time, or if the other side is not Framewire's script.
+    /// [`Error::Io`] if nothing accepts the connection or answers in time, or if the other side is not Framewire's
+    /// script.
     pub fn connect(address: SocketAddr, session: u64, limit: Duration) -> Result<Self> {
         let mut text = TextClient::connect(address, limit)?;
         let hello = Hello::new(session).to_message();

@@ -4,6 +4,10 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 /// Measures until a result is good, at most ten times. The pauses let a burst of load on the machine pass.
+///
+/// # Panics
+///
+/// If none of the results is good.
 #[track_caller]
 pub fn until_good<T: Debug>(mut measure: impl FnMut() -> T, is_good: impl Fn(&T) -> bool) {
     let mut bad = Vec::new();

@@ -20,7 +20,7 @@ const LONG: Option<Duration> = Some(Duration::from_secs(10));
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn options() -> Options {
-    // The threads spin for longer than a time slice of the scheduler, because each thread has its own core.
+    // Each process spins for longer than a time slice of the scheduler, because it has a core of its own.
     Options { spin: Duration::from_millis(20), ..Options::default() }
 }
 

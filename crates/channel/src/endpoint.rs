@@ -57,7 +57,7 @@ impl Endpoint {
     }
 
     /// Attaches to a channel that another process has created. Waits until there is a channel with this name to which
-    /// no process has attached yet.
+    /// no process has attached yet. Without a `timeout`, waits forever.
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors at once.
@@ -86,8 +86,8 @@ impl Endpoint {
         }
     }
 
-    /// Waits until another process has attached to a channel that this one created. On the side that attached, this
-    /// returns at once.
+    /// Waits until another process has attached to a channel that this one created, forever without a `timeout`. On the
+    /// side that attached, this returns at once.
     ///
     /// # Errors
     /// [`Error::Timeout`] and [`Error::Damaged`].
@@ -130,7 +130,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The extra memory.
+    /// The extra memory: words of 4 bytes. It is empty if the channel was created with [`Options::extra`] 0.
     pub fn extra(&self) -> Extra {
         Extra(self.receiver.memory.clone())
     }

@@ -48,7 +48,7 @@ impl Number {
 pub enum History {
     /// `delta(x)`: x minus its value in the frame before; 0 in the first frame.
     Delta,
-    /// `previous(x)`: the value in the frame before; in the first frame, the value of that frame.
+    /// `previous(x)`: the value of x in the frame before; in the first frame, its value in that frame.
     Previous,
     /// `max_so_far(x)`: the greatest value up to this frame.
     MaxSoFar,

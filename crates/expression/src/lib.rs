@@ -16,7 +16,7 @@
 //! | a text, as a whole [`Subject`] | `text[0x02000100, 12]` |
 //! | operators, by rising precedence | `or` = <code>&#124;&#124;</code>, `and` = `&&`, `not`, `== != < <= > >=`, <code>&#124;</code>, `^`, `&`, `<< >>`, `+ -`, `* / %`, `- ~ !` |
 //!
-//! Values are 64-bit integers. Comparisons give 1 or 0, and every value other than 0 is true. A division by zero, a
+//! Values are signed 64-bit integers. Comparisons give 1 or 0, and every value other than 0 is true. A division by zero, a
 //! shift by less than 0 or more than 63, and a number beyond 64 bits have no value. `and` and `or` do not compute their
 //! right side if the left side decides the result, so `n != 0 and total / n > 3` always has a value.
 //!
@@ -44,7 +44,7 @@ pub use formula::{Formula, History, Memory, Number};
 pub use parse::ParseError;
 pub use place::{Format, Names, NoNames, Place, Range, Symbol, Type, Variable};
 
-/// Longest text of an expression, in bytes.
+/// The longest text of an expression, in bytes.
 pub const MAX_TEXT: usize = 1024;
 /// The largest number of places that one [`Expression`] or [`Formula`] may read. A comparison with `bytes[…]` or
 /// `text[…]` has at most this many bytes, even in a [`Code`].

@@ -50,7 +50,7 @@ pub struct Args {
     /// recorded]
     #[arg(long, value_name = "wall|frames|TIME")]
     clock: Option<Clock>,
-    /// Replace the recording's hashes with those of this replay
+    /// Replace the recording's picture hashes with those of this replay
     #[arg(long)]
     write: bool,
 }
@@ -145,8 +145,8 @@ fn print(report: &Report, recording: &Recording) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Atomically replaces the recording's file with one that contains the hashes of this replay. Returns true, because the
-/// recording now agrees with the replay.
+/// Atomically replaces the recording's file with one that contains the picture hashes of this replay. Returns true,
+/// because the recording now agrees with the replay.
 fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> anyhow::Result<bool> {
     if let Ending::Damaged(_) = recording.ending() {
         bail!("{} is damaged, so it is not changed", path.display());

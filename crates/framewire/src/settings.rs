@@ -70,8 +70,8 @@ pub struct Settings {
     #[arg(long, value_name = "[NAME=]TYPE", env = "FRAMEWIRE_SAVE_TYPE")]
     #[serde(deserialize_with = "one_or_many")]
     pub save_type: Vec<String>,
-    /// Start the embedded core with the console's BIOS in this file, which shows its intro [default: a replacement
-    /// that starts the game at once]
+    /// Start the embedded core with the BIOS in this file; the console then shows its intro first [default: a
+    /// replacement that starts the game at once]
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_BIOS")]
     pub bios: Option<PathBuf>,
     /// The model of a Game Boy: dmg, mgb, sgb, sgb2, cgb or agb [default: depends on the ROM]

@@ -19,13 +19,14 @@ pub struct Scenario {
     /// The largest number of frames without keys at the start of an episode. The actual number is random, from 0 to
     /// this number.
     pub max_noops: u32,
-    /// An episode is truncated after this many frames.
+    /// An episode is truncated after this many frames, including the frames without keys at its start. `None` means
+    /// without a limit.
     pub max_frames: Option<u32>,
     /// How the picture is observed; `None` if it is not observed.
     pub screen: Option<Screen>,
     /// The memory that is observed, in order.
     pub memory: Vec<Observed>,
-    /// The reward of a frame. A step's reward is the sum over its frames.
+    /// The reward of a frame. A step's reward is the sum over its frames. `None` means that all rewards are 0.
     pub reward: Option<Formula>,
     /// The episode ends when this is true. It is evaluated for each frame.
     pub terminated: Option<Formula>,

@@ -13,7 +13,8 @@
 //!   and searches) and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
 //! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries;
 //! - `access` decides who may send which request; `transport` holds connections and the limits on them;
-//! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON.
+//! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON; `limits`,
+//!   `headers` and `compressed` (replies with gzip) are also used by all layers.
 
 mod access;
 mod app;

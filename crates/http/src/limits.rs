@@ -36,7 +36,7 @@ pub struct Limits {
     pub max_connections: usize,
     /// How many of these connections one address of another machine may open (for IPv6: one /64 network).
     pub max_connections_per_address: usize,
-    /// How many clients can get pictures or sound at once.
+    /// How many clients can get a stream of pictures or sound, or wait for the picture of a frame, at once.
     pub max_viewers: u32,
     /// How many values of `Idempotency-Key` are remembered at once. Those of read-only callers are counted separately,
     /// with a limit of a 32nd of this number.

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_older_format_names_counters_by_their_samples() {
+    fn in_the_older_format_the_names_of_counters_end_in_total() {
         let written = classic(
             "# HELP a_b Some words.\n# TYPE a_b counter\na_b_total{x=\"# y\"} 1\n# HELP c C.\n# TYPE c gauge\n# UNIT c s\nc 2\n# EOF\n",
         );

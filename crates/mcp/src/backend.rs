@@ -16,7 +16,7 @@ pub type EndFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Calls JSON-RPC methods (docs/json-rpc.md): `batch`, and routes by their `operationId`, such as `load` or `v1.pause`.
 pub trait Backend: Send + Sync {
-    /// Calls a method.
+    /// Calls a method with parameters by name. Returns the result of the method.
     fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a>;
 
     /// Whether calls may only read.

@@ -45,7 +45,7 @@ pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(),
     let recording = session.call("recordingUnderWay", json!({})).await.ok();
     let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
     let note = Note { frame, recording, note: note.to_owned() };
-    // If a call is repeated with its idempotency key, it has the same note again.
+    // A call that is repeated with its idempotency key has the same note again. The note must not be written twice.
     if last(session, 1).await?.first() == Some(&note) {
         return Ok(());
     }

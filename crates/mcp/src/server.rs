@@ -62,7 +62,8 @@ struct Server {
     /// For a client that uses a revision of the protocol before 2026-07-28: the tasks that follow the resources to
     /// which it has subscribed, by URI. A task ends when its `JoinSet` is dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
-    /// A permit for each stream of `subscriptions/listen`, and for each session over HTTP with subscriptions.
+    /// The permits to listen. Each stream of `subscriptions/listen` needs one, and so does each session over HTTP with
+    /// subscriptions.
     listeners: Arc<Semaphore>,
     /// The permits that this client has: one for its session, and one for each stream that is acknowledged but has not
     /// begun.

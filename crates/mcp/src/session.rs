@@ -108,7 +108,7 @@ pub struct Session {
 /// What tools remember between calls.
 #[derive(Default)]
 pub(crate) struct SessionMemory {
-    /// The mark of the picture that was sent last: a hash of the screenshot and of how it was cropped and scaled.
+    /// The mark of the picture that was sent last: a checksum of the screenshot and of how it was changed.
     pub(crate) picture: Option<String>,
     /// Expressions whose changes `act` reports.
     pub(crate) watched: Vec<String>,
@@ -158,7 +158,7 @@ pub(crate) fn arguments<T: DeserializeOwned>(arguments: Object) -> Result<T, Too
         if let Some(name) = missing {
             return ToolError(format!("{name} is missing; see the tool's schema"));
         }
-        // An error about all arguments has no place.
+        // The path `.` means the arguments as a whole.
         let place = if place == "." { "the arguments".to_owned() } else { place };
         let problem = in_words(&problem.replacen("unknown variant", "unknown value", 1));
         ToolError(format!("{place}: {problem}; see the tool's schema"))

@@ -41,7 +41,8 @@ impl AdpcmEncoder {
         AdpcmEncoder::default()
     }
 
-    /// Encodes these samples as a message. Left and right samples alternate.
+    /// Encodes these samples as a message. Left and right samples alternate, beginning with a left one. A left sample
+    /// at the end without its right one is left out.
     pub fn encode(&mut self, samples: &[i16]) -> Vec<u8> {
         let mut message = Vec::with_capacity(CHANNELS * 4 + samples.len() / CHANNELS);
         for channel in &self.channels {

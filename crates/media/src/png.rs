@@ -56,7 +56,7 @@ fn encode_rgb(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
 /// The width and height of a PNG file in pixels, from its header.
 ///
 /// # Errors
-/// If the file has no header.
+/// If the file does not begin with the header of a PNG.
 pub fn size(file: &[u8]) -> Result<(u32, u32), PngError> {
     let mut decoder = png::Decoder::new(Cursor::new(file));
     let info = decoder.read_header_info()?;

@@ -47,7 +47,8 @@ impl Batch {
         Batch { ops, ..Batch::default() }
     }
 
-    /// Checks that the batch fits into a request. A batch that does not pass this check must not be encoded.
+    /// Checks that the batch fits into a request. A batch that does not pass this check must not be encoded. The length
+    /// of `trace` is not checked.
     ///
     /// # Errors
     /// If the batch exceeds [`MAX_OPS`], [`MAX_KEY`] or [`MAX_FRAME`], or if its key is empty. The error says what to

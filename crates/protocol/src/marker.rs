@@ -29,6 +29,9 @@ pub enum NotCarried {
 }
 
 /// The message for an operation, end marker included.
+///
+/// # Errors
+/// If mGBA-http has no message for the operation, or if a text among its arguments cannot be sent in a message.
 pub fn message(op: &Op) -> Result<Vec<u8>, NotCarried> {
     let info = op.info();
     if let Some(special) = special_message(op) {
@@ -48,7 +51,8 @@ pub fn message(op: &Op) -> Result<Vec<u8>, NotCarried> {
     Ok(out)
 }
 
-/// Operations whose message differs from the row in the table.
+/// The message of an operation for which the table has none, because the arguments of the message are different. `None`
+/// for all other operations.
 fn special_message(op: &Op) -> Option<String> {
     match op {
         Op::HoldKeys { keys, frames } => {

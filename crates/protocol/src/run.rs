@@ -94,7 +94,7 @@ impl RunSteps {
     /// If the run is not valid. The error says which rule it breaks.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_RUN_STEPS).contains(&self.steps.len()) {
-            return Err(format!("steps has {} entries; use 1 to {MAX_RUN_STEPS}", self.steps.len()));
+            return Err(format!("steps: {} of them; use 1 to {MAX_RUN_STEPS}", self.steps.len()));
         }
         if self.stop.len() > MAX_CONDITIONS {
             let count = self.stop.len();
@@ -129,7 +129,7 @@ impl RunSteps {
     }
 }
 
-/// The steps of a timeline that holds these keys for this number of frames.
+/// The steps of a timeline that holds these keys for this number of frames, 1 or more; empty if there are no keys.
 pub fn holding(keys: Keys, frames: u32) -> Vec<KeyStep> {
     if keys == Keys::default() {
         return Vec::new();

@@ -20,7 +20,7 @@ pub fn keys(text: &str) -> Option<Keys> {
 }
 
 /// Reads the presses of a sequence. Each press has keys, and the number of frames for which they are held; a number
-/// that is left out is 1. Spaces, line ends and commas separate presses.
+/// that is left out is 1. White space and commas separate presses.
 ///
 /// # Errors
 /// If a word is not a press, or if there are too many frames in all. The error names the first word at fault.

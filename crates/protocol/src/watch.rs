@@ -16,8 +16,8 @@ pub const MAX_WATCHED: usize = 65_536;
 /// Flag of a watch: report the keys held in each frame.
 pub const FLAG_KEYS: u8 = 1;
 
-/// Flag of a watch: report the hash of the picture in each of the regular events, which come at the interval `every` of
-/// [`Op::Watch`](crate::Op::Watch).
+/// Flag of a watch: report the hashes of the picture and of the work RAM in each of the regular events, which come at
+/// the interval `every` of [`Op::Watch`](crate::Op::Watch). Embedded cores only.
 pub const FLAG_HASHES: u8 = 2;
 
 /// In an embedded core, a watch that reports keys and hashes sends at least one event in this many frames. So a

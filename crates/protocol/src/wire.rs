@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
-    /// Takes the next `count` bytes.
+    /// Takes the next `count` bytes. If there are fewer, the error names `what`: the item that they belong to.
     pub fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeError::Truncated(what))?;
         self.rest = rest;

@@ -147,7 +147,7 @@ fn mutated_replies_cause_no_panic() {
 }
 
 #[test]
-fn mutated_welcomes_are_a_welcome_or_none() {
+fn a_welcome_read_from_mutated_text_contains_only_parts_of_it() {
     let seeds = [format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,5f3a,1"), "<|ERROR|>".to_owned()];
     let seeds = seeds.map(String::into_bytes);
     fuzz(&seeds, |_, input| {

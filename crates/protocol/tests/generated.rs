@@ -106,7 +106,7 @@ fn document() -> String {
         "# Operations\n\n<!-- {NOTE} -->\n\n\
          An operation is one thing that a client asks of an emulator. `POST /v1/batch` takes operations by name ([api.md](api.md));\n\
          a link sends their codes ([protocol.md](protocol.md)). An operation that *reads* may be repeated freely; one that\n\
-         *changes* something is performed exactly once.\n\n\
+         *changes* something is never performed twice.\n\n\
          Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only. In\n\
          batches, `run`, `evaluate`, `freeze`, `unfreeze` and `frozen` have JSON forms ([api.md](api.md#runs)); a\n\
          link sends bytes. Three operations have other names in batches: `read_at` is `read`, `write_at` is `write`,\n\

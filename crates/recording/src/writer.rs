@@ -14,8 +14,8 @@ pub struct Writer<W> {
     out: W,
     /// The checksum of everything so far, except for the checksums themselves.
     checksum: Hasher,
-    /// The frames that have been added but not written yet: their number, and their keys, which are the same in all of
-    /// them.
+    /// The frames that have been added but not written yet: their keys, which are the same in all of them, and their
+    /// number.
     pending: (u16, u32),
     frames: u64,
     bytes: u64,

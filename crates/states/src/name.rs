@@ -3,8 +3,9 @@ use std::str::FromStr;
 
 /// The name of a snapshot or a recording. It is part of the file's name and is valid on every operating system.
 ///
-/// A name has 1 to 64 characters: letters, digits, `-`, `_` and `.`. It begins with a letter or digit and does not end
-/// with `.`. Names that differ only in letter case are equal, as they are for the file systems of macOS and Windows.
+/// A name has 1 to 64 characters: letters (a to z and A to Z), digits, `-`, `_` and `.`. It begins with a letter or
+/// digit and does not end with `.`. Names that differ only in letter case are equal, as they are for the file systems
+/// of macOS and Windows.
 #[derive(Debug, Clone)]
 pub struct Name(String);
 
@@ -15,7 +16,7 @@ pub struct NameError(pub String, pub &'static str);
 
 const LONGEST: usize = 64;
 const ACCEPTED: &str =
-    "use 1 to 64 letters, digits, '-', '_' and '.'; begin with a letter or digit, and do not end with '.'";
+    "use 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.'; begin with a letter or digit, and do not end with '.'";
 
 /// Names that would conflict with a path of the server, such as `/v1/snapshots/diff`.
 const ROUTES: [&str; 1] = ["diff"];

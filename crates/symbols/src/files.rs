@@ -44,7 +44,7 @@ impl SymbolFiles {
     /// Adds the symbols of a file. If two files of a game define the same name, the first file wins.
     ///
     /// # Errors
-    /// If the file cannot be read, or contains no symbols.
+    /// If the file cannot be read, is too large or not valid, or contains no symbols.
     pub fn load(&mut self, path: &Path) -> Result<(), SymbolError> {
         self.add(File::read(path)?);
         Ok(())

@@ -71,7 +71,7 @@ impl Symbols {
     /// names one.
     ///
     /// # Errors
-    /// If the file cannot be read, or contains no symbols.
+    /// If the file cannot be read, is too large or not valid, or contains no symbols.
     pub(crate) fn load(&mut self, path: &Path) -> Result<Option<Rom>, SymbolError> {
         let read = |error| SymbolError::Read(path.to_owned(), error);
         if std::fs::metadata(path).map_err(read)?.len() > MAX_FILE {

@@ -3,7 +3,7 @@
 use framewire_expression::{Place, Range};
 use framewire_libmgba::{Core, Platform};
 
-/// The places in memory of the numbers that formulas need, resolved for one game.
+/// The places in memory where formulas find their numbers, resolved for one game.
 #[derive(Debug, Clone)]
 pub struct Memory {
     places: Vec<Resolved>,

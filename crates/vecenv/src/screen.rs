@@ -283,8 +283,8 @@ impl Pictures {
 }
 
 /// [`Pictures::take`], compiled for this processor's vector instructions. Because of `inline(always)`, here and below,
-/// the loops are compiled for these instructions, too. A closure would not do: it may be compiled separately, for the
-/// instructions that every processor has.
+/// the loops are compiled for these instructions, too. This is not a closure, because a closure may be compiled
+/// separately, for the instructions that every processor has.
 struct Take<'a> {
     pictures: &'a mut Pictures,
     layout: &'a Layout,

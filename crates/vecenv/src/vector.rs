@@ -48,7 +48,7 @@ pub(crate) fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Err
 
 /// Environments of one task that run at the same time.
 ///
-/// Until the results of all steps that [`send`](VectorEnv::send) has begun have been taken,
+/// While there are steps of [`send`](VectorEnv::send) whose results have not been taken yet,
 /// [`reset`](VectorEnv::reset), [`step`](VectorEnv::step), [`hashes`](VectorEnv::hashes), [`save`](VectorEnv::save) and
 /// [`restore`](VectorEnv::restore) return an error.
 pub struct VectorEnv {
@@ -173,8 +173,9 @@ impl VectorEnv {
     /// [`recv`](VectorEnv::recv) returns the results.
     ///
     /// # Errors
-    /// If there is no such environment or action, an environment is already playing a step, or its episode has ended
-    /// and there is no automatic reset. In these cases, no step has begun.
+    /// If the numbers of environments and actions differ, there is no such environment or action, an environment is
+    /// already playing a step, or its episode has ended and there is no automatic reset. In these cases, no step has
+    /// begun.
     pub fn send(&mut self, envs: &[usize], actions: &[i64]) -> Result<(), Error> {
         if envs.len() != actions.len() {
             let (envs, actions) = (envs.len(), actions.len());
@@ -221,7 +222,8 @@ impl VectorEnv {
     /// that size, in the order in which they finish. Returns the index of the environment of each row.
     ///
     /// # Errors
-    /// If there are fewer than `count` steps whose results have not been taken yet, or an environment cannot be reset.
+    /// If there are fewer than `count` steps whose results have not been taken yet, the batch does not have this size,
+    /// or an environment cannot be reset.
     pub fn recv(&mut self, count: usize, batch: Batch<'_>) -> Result<Vec<usize>, Error> {
         let under_way = self.under_way();
         if count > under_way {

@@ -11,7 +11,7 @@ use super::served::{PATIENCE, Served};
 fn requests_in_flight_are_answered_when_the_server_is_stopped() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut served = Served::hosted();
-        // A stopped mGBA answers nothing until it continues.
+        // The stopped host of the script answers nothing until it continues.
         served.host.as_mut().unwrap().signal(Signal::STOP).unwrap();
         let mut clients: Vec<_> = (0..20).map(|client| Open::start(&served, client)).collect();
         served.server.signal(signal).unwrap();
@@ -20,7 +20,7 @@ fn requests_in_flight_are_answered_when_the_server_is_stopped() {
         for (number, client) in clients.iter_mut().enumerate() {
             let reply = client.reply();
             assert!(
-                reply.starts_with("HTTP/1.1 200 ") && reply.ends_with(&name(number)),
+                reply.starts_with("HTTP/1.1 200 ") && reply.ends_with(&message_of(number)),
                 "{number}: {reply}"
             );
         }
@@ -36,7 +36,7 @@ impl Open {
     fn start(served: &Served, client: usize) -> Open {
         let mut stream = TcpStream::connect(served.server.url().strip_prefix("http://").unwrap()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let message = name(client);
+        let message = message_of(client);
         let head = format!(
             "POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
              expect: 100-continue\r\n\r\n",
@@ -58,7 +58,7 @@ impl Open {
     }
 }
 
-fn name(client: usize) -> String {
+fn message_of(client: usize) -> String {
     format!("client {client:02}")
 }
 

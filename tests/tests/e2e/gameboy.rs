@@ -67,8 +67,8 @@ fn an_embedded_core_can_load_a_game_for_another_console() {
     let served = Served::embedded();
     assert_eq!(load(&served), "true");
     is_the_game(&served);
-    let advance = served.file("demo game+1.gba");
-    assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={advance}")), "true");
+    let demo = served.file("demo game+1.gba");
+    assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={demo}")), "true");
     assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
     assert_eq!(served.text("/core/platform"), "0");
 

@@ -20,7 +20,7 @@ fn compare_in_a_window(rom: &Path, console: Console) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let link = framewire_link::Config { address: mgba.address().to_string(), ..Default::default() };
     let emulator = Attached::start(link, runtime.handle(), 0);
-    until("a connection", PATIENCE, || Ok(emulator.state().run == Run::Running)).unwrap();
+    until("there is a connection", PATIENCE, || Ok(emulator.state().run == Run::Running)).unwrap();
     until("the game runs", PATIENCE, || Ok(emulator.state().frame > 60)).unwrap();
     let lockstep = Op::Lockstep { timeout: 60_000 };
     let outcome = emulator.submit(lockstep.into(), Instant::now() + PATIENCE).wait().unwrap();

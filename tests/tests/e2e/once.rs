@@ -140,7 +140,7 @@ fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     let before = presses(&http).unwrap();
     let frame = |http: &Http| http.get("/core/currentframe").unwrap().text().parse::<u64>().unwrap();
     let loaded = frame(&http);
-    until("a second of the game", PATIENCE, || Ok(frame(&http) > loaded + 60)).unwrap();
+    until("60 frames have run", PATIENCE, || Ok(frame(&http) > loaded + 60)).unwrap();
 
     running.signal(Signal::KILL).unwrap();
     running.wait_exit(PATIENCE).unwrap();

@@ -16,7 +16,7 @@ use super::served::{PATIENCE, host};
 fn the_program_serves_an_emulator_without_arguments() {
     let server = Framewire::serve(&[]).unwrap();
     let http = server.http();
-    until("a title", PATIENCE, || Ok(http.get("/core/getgametitle")?.status == 200)).unwrap();
+    until("there is a title", PATIENCE, || Ok(http.get("/core/getgametitle")?.status == 200)).unwrap();
 }
 
 #[test]
@@ -290,8 +290,10 @@ fn truncating_the_channels_memory_leaves_the_server_running() {
         // The first round is like `: > FILE`, and the others are like `truncate --size SIZE FILE`.
         let file = fs::OpenOptions::new().write(true).truncate(other == 0).open(&path).unwrap();
         file.set_len(other).unwrap();
-        until("a new channel", PATIENCE, || Ok(fs::metadata(&path).is_ok_and(|data| data.len() == size)))
-            .unwrap();
+        until("there is a new channel", PATIENCE, || {
+            Ok(fs::metadata(&path).is_ok_and(|data| data.len() == size))
+        })
+        .unwrap();
         let answer = server.http().get("/v1/emulator").unwrap();
         assert_eq!(answer.status, 200, "round {round}: {}", answer.text());
     }

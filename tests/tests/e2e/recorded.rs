@@ -22,7 +22,7 @@ fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
     let mut seed = 12345u32;
     // On a busy machine, a window may run at only a third of its normal speed.
     let patience = PATIENCE + Duration::from_secs(frames / 20);
-    until("enough frames", patience, || {
+    until("enough frames are recorded", patience, || {
         seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12345);
         let button = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
             [(seed >> 16) as usize % 10];
@@ -160,7 +160,7 @@ fn a_recording_survives_the_kill_of_its_server() {
     send(&http, "POST", "/v1/recordings", json!({"name": "run", "every": 10}));
     let frames =
         |http: &framewire_e2e::Http| send(http, "GET", "/v1/recording", Value::Null)["frames"].as_u64();
-    until("two seconds of play", PATIENCE, || Ok(frames(&http) > Some(120))).unwrap();
+    until("two seconds are recorded", PATIENCE, || Ok(frames(&http) > Some(120))).unwrap();
     let before = frames(&http).unwrap();
     // A busy disk may need more than a second for a write. The next write may have been prepared before these frames;
     // the one after it contains them.
@@ -174,7 +174,7 @@ fn a_recording_survives_the_kill_of_its_server() {
         let size = written();
         until("the server has written more", PATIENCE, || Ok(written() > size)).unwrap();
     }
-    until("a second more, so that these frames are on the disk", PATIENCE, || {
+    until("one more second is recorded, so that these frames are on the disk", PATIENCE, || {
         Ok(frames(&http) > Some(before + 70))
     })
     .unwrap();
@@ -246,11 +246,11 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
         let earliest = now();
         served.ask("POST", "/v1/recordings", &request, 201);
         let first = now();
-        until("some frames", PATIENCE, || Ok(now() > first + 40)).unwrap();
+        until("some frames have run", PATIENCE, || Ok(now() > first + 40)).unwrap();
         let before = served.ask("POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}, op]}), 200);
         let before = before["results"][0]["value"].as_u64().unwrap();
         let under_way = || served.ask("GET", "/v1/recording", &Value::Null, 200);
-        until("its end", PATIENCE, || Ok(under_way()["ended"].is_string())).unwrap();
+        until("the recording has ended", PATIENCE, || Ok(under_way()["ended"].is_string())).unwrap();
         let ended = under_way();
         let frames = ended["frames"].as_u64().unwrap();
         assert_eq!(ended["ended"], format!("{what} after frame {frames}"));

@@ -35,7 +35,7 @@ fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
     fs::write(&path, script(seed, folder.path())).unwrap();
     let _server = Framewire::serve(&["--lua", path.to_str().unwrap(), "--speed", "unlimited"]).unwrap();
     let memory = folder.path().join("memory");
-    until("the last frame", PATIENCE, || Ok(fs::metadata(&memory).is_ok_and(|file| file.len() == 0x100)))
+    until("the script is done", PATIENCE, || Ok(fs::metadata(&memory).is_ok_and(|file| file.len() == 0x100)))
         .unwrap();
     (fs::read(folder.path().join("picture.png")).unwrap(), fs::read(memory).unwrap())
 }

@@ -239,8 +239,8 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             let back = json!({"name": "kept"});
             assert_eq!(send(&server.http(), "PATCH", "/v1/snapshots/renamed", &back).unwrap().status, 200);
         }
-        // States contain the save after it was written, but not after a reset. This reset makes all rounds begin in the
-        // same way.
+        // States contain the save once it has been written, until the next reset. This reset makes all rounds begin in
+        // the same way.
         server.http().post("/coreadapter/reset").unwrap();
     }
     eprintln!("{count} full disks, {kept} saves delayed, {refusals} requests failed: all files complete");

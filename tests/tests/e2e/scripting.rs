@@ -42,7 +42,7 @@ fn a_window_that_allows_code_runs_it() {
         assert!(run(&window, code)["error"].is_string(), "{code}");
     }
     let frame = window.number("/core/currentframe");
-    until("further frames", PATIENCE, || Ok(window.number("/core/currentframe") > frame + 30)).unwrap();
+    until("more frames run", PATIENCE, || Ok(window.number("/core/currentframe") > frame + 30)).unwrap();
 }
 
 #[test]

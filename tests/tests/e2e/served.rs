@@ -133,7 +133,7 @@ impl Served {
         assert!(reply.text().contains(says), "{method} {target}: {}", reply.text());
     }
 
-    /// A number from the demo game's memory.
+    /// The 32-bit number at this address in the game's memory.
     #[track_caller]
     pub fn game(&self, address: u32) -> i64 {
         self.number(&format!("/core/read32?address={address}"))

@@ -217,7 +217,7 @@ fn waiting_for_a_tap_right_after_a_reset_lasts_until_the_tap_ends_in_a_window() 
     let served = Served::stock();
     // The game runs for so long that its frame number before the reset is higher than that of the timeline's last
     // frame.
-    until("two seconds of the game", PATIENCE, || Ok(served.number("/core/currentframe") > 120)).unwrap();
+    until("120 frames have run", PATIENCE, || Ok(served.number("/core/currentframe") > 120)).unwrap();
     reset_and_tap(&served.http);
 }
 

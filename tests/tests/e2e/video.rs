@@ -160,7 +160,7 @@ fn viewers_do_not_slow_a_stock_mgba() {
     let server = Framewire::serve(&["--quiet", "--attach", &mgba.address().to_string()]);
     let server = server.expect("the program starts");
     let http = server.http();
-    let connected = until("a connection", PATIENCE, || {
+    let connected = until("there is a connection", PATIENCE, || {
         Ok(http.get("/v1/emulator")?.text().contains(r#""run":"running""#))
     });
     connected.expect("the script answers");

@@ -26,9 +26,6 @@ pub struct Receiver<M: Memory> {
 /// explore.
 const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 
-/// The error of `try_receive` if a part of the memory is lost, and `Memory::damage` finds no cause.
-const LOST: &str = "a part of its memory was missing";
-
 #[derive(Clone, Copy)]
 enum Found {
     Mailbox,
@@ -82,14 +79,16 @@ impl<M: Memory> Receiver<M> {
     /// [`Error::Damaged`].
     #[inline]
     pub fn try_receive(&mut self) -> Result<Option<Message<'_, M>>, Error> {
-        if self.memory.is_lost() {
-            return Err(Error::Damaged(self.memory.damage().unwrap_or(LOST)));
+        if self.memory.is_lost()
+            && let Some(damage) = self.memory.damage()
+        {
+            return Err(Error::Damaged(damage));
         }
         self.find().map(|place| self.message(place)).transpose()
     }
 
-    /// Waits until there is a message or `stop` returns true. While it sleeps, it calls `stop` again when a `Waker`
-    /// wakes it, and at least every 50 ms. Returns whether there is a message.
+    /// Waits until there is a message or `stop` returns true, forever without a `timeout`. While it sleeps, it calls
+    /// `stop` again when a `Waker` wakes it, and at least every 50 ms. Returns whether there is a message.
     ///
     /// # Errors
     /// Those of [`receive`](Self::receive).

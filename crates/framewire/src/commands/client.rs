@@ -200,8 +200,8 @@ impl Client {
         self.complete(response)
     }
 
-    /// Sends a request, and sends it again if the connection breaks. Use this only for a request that may be sent
-    /// twice.
+    /// Sends a request, and sends it again if the connection breaks before the reply begins. Use this only for a
+    /// request that may be sent twice.
     fn send(&self, draft: &Draft<'_>) -> Result<Response<Body>, Failure> {
         let mut result = self.send_once(draft);
         // If there is no server at the first attempt, the error is returned at once. A server that disappears later may

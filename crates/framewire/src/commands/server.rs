@@ -61,8 +61,8 @@ impl Session {
 }
 
 impl ServerArgs {
-    /// Starts the game of `--rom` and its server, if a ROM is named. Otherwise creates a client of the server at
-    /// `--url`, but does not connect yet.
+    /// If a ROM is named with `--rom`, starts the game and its server, and loads the state, runs the frames and plays
+    /// the keys that the arguments name. Otherwise creates a client of the server at `--url`, but does not connect yet.
     pub fn open(&self) -> Result<Session, Failure> {
         #[cfg(feature = "embedded")]
         if let Some(game) = self.game.start()? {

@@ -72,7 +72,7 @@ fn serves_https(address: SocketAddr) -> Finding {
     let owner = super::owner(&address.to_string());
     let text = format!("framewire serves HTTPS at {address}{owner}; its emulators are not checked");
     let advice = format!(
-        "ask https://{address}/v1/emulators about them; a second server needs another address: `framewire serve \
+        "GET https://{address}/v1/emulators lists them; a second server needs another address: `framewire serve \
          --listen 127.0.0.1:0`"
     );
     with_advice(ok(text), advice)

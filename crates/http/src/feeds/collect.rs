@@ -26,7 +26,7 @@ pub(crate) struct Collector {
     pub(crate) feed: Arc<Feed>,
     pub(crate) memory: WatchedMemory,
     pub(crate) values: Vec<Json>,
-    /// `None` if no memory is watched.
+    /// `None` if the values depend on neither memory nor the frame counter.
     pub(crate) watch: Option<Watch>,
     /// `None` if the feed reports only changes of memory.
     pub(crate) events: Option<Receiver<Event>>,

@@ -260,6 +260,7 @@ impl LockstepHolder {
     }
 }
 
+/// A random number for a new WebSocket. It is never 0, which is the [`LockstepHolder`]'s value for no WebSocket.
 pub(crate) fn connection_number() -> u64 {
     fastrand::u64(1..)
 }
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_client_begins_lockstep_only_after_the_end_of_the_one_before_is_submitted() {
+    async fn another_client_can_begin_lockstep_only_after_the_end_of_the_previous_one_is_submitted() {
         let holder = LockstepHolder::default();
         begin(&holder, 1).await;
         let ending = holder.clear_if_held_by(1);

@@ -173,7 +173,8 @@ const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000
                          an address in memory such as \"u32[0x03005D8C] + 4\"";
 const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex such as \"0x1f\"; a symbol is an address on \
                        the bus, so leave out the domain to use one";
-/// What [`keys`] reads, in the words of error messages. It also reads names joined by `+`.
+/// What [`keys`] reads, in the words of error messages. The function also reads names joined by `+`, which these words
+/// leave out.
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
 

@@ -288,8 +288,7 @@ fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
     rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
 }
 
-/// Controls how an endless reply is sent, and counts the messages of a WebSocket. If the client is slow, much of an
-/// endless reply could wait in the system's buffers and be outdated when the client reads it.
+/// Controls how an endless reply is sent, and counts the messages of a WebSocket.
 #[derive(Clone)]
 pub(crate) struct StreamControl(Arc<Activity>);
 
@@ -301,7 +300,8 @@ impl StreamControl {
         StreamControl(activity)
     }
 
-    /// From now on, limits how much the system buffers.
+    /// From now on, limits how much the system buffers. Otherwise, if the client is slow, much of an endless reply
+    /// could wait in the system's buffers and be outdated when the client reads it.
     pub(crate) fn keep_short(&self) {
         self.0.short.store(true, Relaxed);
     }

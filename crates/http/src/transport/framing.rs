@@ -257,13 +257,12 @@ mod tests {
     #[test]
     fn two_lengths_are_found_in_any_request_of_a_connection() {
         let plain = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
-        let post = "POST / HTTP/1.1\r\nContent-Length: 33\r\n\r\ncontent-length: 1\ncontent-length: 2";
+        let post = "POST / HTTP/1.1\r\nContent-Length: 35\r\n\r\ncontent-length: 1\ncontent-length: 2";
         let two = "\r\nPOST / HTTP/1.1\nContent-length: 2\r\nx: y\r\nCONTENT-LENGTH:2\r\n\r\nab";
         assert_eq!(found(plain), Ok(()));
         assert_eq!(post.split_once("\r\n\r\n").unwrap().1.len(), 35);
-        let post = post.replace("33", "35");
-        assert_eq!(found(&post), Ok(()), "a body is not a head");
-        for before in ["", plain, &post, &format!("{plain}{post}{plain}")] {
+        assert_eq!(found(post), Ok(()), "a body is not a head");
+        for before in ["", plain, post, &format!("{plain}{post}{plain}")] {
             assert_eq!(found(&format!("{before}{two}")), Err(Refusal::TWO_LENGTHS), "{before:?}");
         }
     }

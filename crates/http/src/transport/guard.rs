@@ -3,7 +3,8 @@
 //!
 //! hyper has a time-out for heads. But that time-out also runs while a connection is idle, and it needs a timer for
 //! each request. Here, the socket and the service store in [`Activity`] what the connection is doing. At regular
-//! intervals, the connection's task checks whether this takes too long. Each of these checks is a "tick".
+//! intervals, the connection's task checks whether the current activity has taken too long. Each of these checks is a
+//! "tick".
 
 use std::io;
 use std::pin::Pin;

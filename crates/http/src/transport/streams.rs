@@ -20,7 +20,7 @@ pub(crate) enum StreamKind {
     Rpc,
     /// A subscription over such a WebSocket.
     Subscription,
-    /// A request that waits for a condition or a frame.
+    /// A request that waits for a condition or a frame, or that performs a run.
     Wait,
     /// Pictures over a WebSocket.
     Video,

@@ -288,9 +288,9 @@ struct WentBack {
 /// An embedded core loads the last state before the frame, and then runs the frames up to it with the same keys. If
 /// something else changed the game in these frames, such as a write to memory, it goes to the frame of the first such
 /// change. If the frozen values, the cheats or the sensors were different from now, it goes to the requested frame if
-/// its state is kept, or else to the last frame before it that has a state. A stock mGBA always does this. Keys that
-/// are held stay held, and a running game continues from there. While a recording, a replay or a key timeline is under
-/// way, the reply is a 409.
+/// its state is kept, or else to the last frame before it that has a state. A stock mGBA always goes to one of these
+/// two frames. Keys that are held stay held, and a running game continues from there. While a recording, a replay or a
+/// key timeline is under way, the reply is a 409.
 #[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
     request_body = RewindTo, responses((status = 200, description = "The emulator has gone back.", body = WentBack)))]
 async fn rewind(

@@ -76,8 +76,8 @@ struct SensorValues {
 /// Sets sensors, all at the same frame. The game gets the new values when it next reads the sensors.
 ///
 /// The sensors keep their values until they are set again. A reset or a loaded state does not change them. Recordings
-/// do not contain sensors. So sensors cannot be changed during a recording or replay, and neither can begin while a
-/// sensor is not 0.
+/// do not contain the values of sensors. So sensors cannot be changed during a recording or replay, and neither can
+/// begin while a sensor is not 0.
 #[utoipa::path(put, path = "/v1/sensors", operation_id = "setSensors", tag = "sensors", params(EmulatorParam),
     request_body = SensorValues, responses((status = 200, description = "The sensors were set.", body = AtFrame)))]
 async fn set(

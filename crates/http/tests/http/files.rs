@@ -8,7 +8,7 @@ fn the_extension_route_loads_a_rom_and_resets_the_game() {
     let rom = server.file("another +one.gba");
     std::fs::copy(repository("rom/framewire-demo.gba"), &rom).unwrap();
     wait_for("some frames", || server.number("/core/currentFrame") > 30);
-    // No frame runs between the load and the reading of the counter.
+    // While the game is paused, no frame runs between the load and the reading of the counter.
     assert_eq!(server.post("/v1/pause").status, 200);
     server.post_ok("/core/write8?address=0x02000100&value=9", "");
     server.post_ok(&format!("/mgba-http/extension/loadfile?path={}", encoded(&rom)), "true");

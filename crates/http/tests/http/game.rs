@@ -34,7 +34,7 @@ fn frames_are_counted_and_a_reset_restarts_the_count() {
     let server = Server::start();
     wait_for("40 frames", || server.number("/CORE/CURRENTFRAME") > 40);
     server.post_ok("/core/step", "");
-    // No frame runs between the reset and the reading of the counter.
+    // While the game is paused, no frame runs between the reset and the reading of the counter.
     assert_eq!(server.post("/v1/pause").status, 200);
     server.post_ok("/coreadapter/reset", "");
     assert!(server.number("/core/currentFrame") < 40);

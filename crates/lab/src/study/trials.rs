@@ -185,7 +185,7 @@ pub fn limit(search: &Search) -> String {
     format!("limit-{target}")
 }
 
-/// The steps that need the window of this script, or those that need no window.
+/// The steps of this file that need a window with this script; with `None`, those that need no window.
 pub fn steps(window: Option<Script>) -> Vec<Step> {
     let mut steps = Vec::new();
     for question in &QUESTIONS {

@@ -34,7 +34,7 @@ pub(super) const ACT: &str = r#"
 "values":{"type":"array","items":{"type":"string"},"description":"Expressions to return: score, u16[0x02000038], x - 8"},
 "picture":{"type":"object","properties":{"scale":{"type":"number","description":"0.25, 0.5, 1, 2, 3 or 4"},
 "crop":{"type":"array","items":{"type":"integer"},"description":"[x, y, width, height]"},"grey":{"type":"boolean"},
-"always":{"type":"boolean","description":"Also if unchanged"},
+"always":{"type":"boolean","description":"Even if unchanged"},
 "unless":{"type":"string","description":"Mark of a picture that you have"}},"additionalProperties":false,
 "description":"{} returns a picture if it changed"},
 "note":{"type":"string","description":"Kept for resume"},

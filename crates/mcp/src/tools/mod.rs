@@ -126,7 +126,8 @@ pub(crate) const ALL: [Tool; 16] = [
         name: "control",
         toolset: Toolset::Play,
         effect: Effect::Destroy,
-        description: "The clock. While paused, frames pass only in act. speed: a factor, 0 is unlimited. reset restarts the console.",
+        description: "The clock. While paused, frames pass only in act, wait and watch. speed: a factor, 0 is \
+            unlimited. reset restarts the console.",
         arguments: control::CONTROL,
         required: &["action"],
         run: run!(control::control),

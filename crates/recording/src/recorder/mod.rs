@@ -21,8 +21,8 @@ use task::RecordTask;
 pub struct Options {
     /// Where to start: at the current state, or with a reset.
     pub start: Start,
-    /// The number of frames from one hash of the picture to the next, at least 1. If the emulator does not report such
-    /// hashes, the recording gets hashes of memory about as often.
+    /// The number of frames from one hash of the picture and of memory to the next, at least 1. If the emulator does
+    /// not report hashes, the recording gets only hashes of memory, about as often.
     pub every: u32,
     /// A note of at most [`Head::MAX_NOTE`](crate::Head::MAX_NOTE) bytes.
     pub note: String,

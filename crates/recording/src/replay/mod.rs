@@ -28,12 +28,12 @@ const RATE: f64 = 59.7275;
 /// How to play.
 #[derive(Debug, Clone, Default)]
 pub struct PlayOptions {
-    /// The number of frames from one hash of the picture to the next; `None` means as in the recording. A hash is
-    /// compared if the recording has a hash of the same frame.
+    /// The number of frames from one hash of the picture to the next; `None` means as in the recording, and 0 means
+    /// that pictures are not hashed. A hash is compared if the recording has a hash of the same frame.
     pub every: Option<u32>,
-    /// The speed as a multiple of the console's own speed; `None` is unlimited.
+    /// The speed as a multiple of the console's own speed, greater than 0; `None` is unlimited.
     pub speed: Option<f64>,
-    /// Whether to restore, after the last frame, the state that the emulator had before the replay.
+    /// Whether to restore the state from before the replay when the replay ends, for any reason.
     pub restore: bool,
     /// Whether to continue after a difference.
     pub through: bool,

@@ -200,11 +200,9 @@ async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
     };
     // Copy the file of the recording in progress, to get a file like that of a killed process: without a lock.
     let path = unfinished().unwrap().path();
-    let written = || fs::metadata(&path).unwrap().len() > 0;
     crate::support::wait_for("the state and the frames", async || {
         let file = fs::read(&path).unwrap();
-        written()
-            && framewire_recording::Recording::read(&file).is_ok_and(|recording| recording.frames() == 30)
+        framewire_recording::Recording::read(&file).is_ok_and(|recording| recording.frames() == 30)
     })
     .await;
     assert!(home.recordings.recover().is_empty(), "a recording in progress is not recovered");

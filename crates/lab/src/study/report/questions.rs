@@ -149,8 +149,8 @@ fn collapse(evidence: &Evidence) -> Option<Answer> {
     answer(
         format!(
             "{verdict} The queue is short, and the script accepts one connection per frame, so the queue overflows if clients \
-             come more often than frames, that is, more than about 60 times per second. The slowest reply took {} ms at 20/s, {} ms at 60/s and {} ms at 80/s; with Framewire's queue, {} \
-             ms at 80/s.",
+             come more often than frames, that is, more than about 60 times per second. The slowest reply took {} ms at \
+             20/s, {} ms at 60/s and {} ms at 80/s; with Framewire's queue, {} ms at 80/s.",
             millis(low.intended.max),
             millis(middle.intended.max),
             millis(high.intended.max),
@@ -225,10 +225,14 @@ fn multiplexing(evidence: &Evidence) -> Option<Answer> {
     let load = crate::bench::Load::Rate(1000);
     let steps = [plan::row(plan::MUX_STUDY, None, load), plan::row(plan::MUX_OURS, None, load)];
     let [study, ours] = evidence.rows(&steps)?;
+    let verdict = match failures(study, "wrong reply") + failures(ours, "wrong reply") {
+        0 => "no reply went to another request".to_owned(),
+        wrong => format!("{} replies were wrong", thousands(wrong)),
+    };
     answer(
         format!(
             "Yes. Text replies come in the order of their requests, and binary frames carry request ids. At 1,000/s on one \
-             socket, {} failed with the study's kind of script, {} with Framewire's; no reply went to another request.",
+             socket, {} failed with the study's kind of script, {} with Framewire's; {verdict}.",
             failed(study),
             failed(ours)
         ),
@@ -249,8 +253,9 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
     answer(
         format!(
             "Not on Linux. With the study's kind of script, runs followed each other without a pause and began with up to {} \
-             connections in TIME_WAIT, and {} requests failed; in the row of version 4 at the same rate, {} failed. With Framewire's script, such \
-             runs began with up to {}, and {} failed. The system has some 28,000 ports for such connections.",
+             connections in TIME_WAIT, and {} requests failed; in the row of version 4 at the same rate, {} failed. With \
+             Framewire's script, such runs began with up to {}, and {} failed. The system has some 28,000 ports for such \
+             connections.",
             study_waiting[0],
             failed(study),
             failed(usual),
@@ -264,16 +269,16 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
 
 fn retries(evidence: &Evidence) -> Option<Answer> {
     let steps = [trial("retries", Script::Study, "40"), plan::version_row("v6", Script::Study, None, 40)];
-    let [theirs, ours] = evidence.rows(&steps)?;
+    let [long_waits, short_waits] = evidence.rows(&steps)?;
     answer(
         format!(
             "They hide resets, but a request that is tried again takes longer: with the study's wait of 400 ms, the slowest of \
              {} requests took {} ms ({} were tried again); with 50 ms, {} ms. A script that resets no connection needs no \
              retries.",
-            thousands(theirs.requests),
-            millis(theirs.intended.max),
-            theirs.retries,
-            millis(ours.intended.max)
+            thousands(long_waits.requests),
+            millis(long_waits.intended.max),
+            long_waits.retries,
+            millis(short_waits.intended.max)
         ),
         steps,
         ROWS,

@@ -1,4 +1,5 @@
-//! The sections about runs with one thing changed, about searches for limits, and about allocations.
+//! The sections about runs with one thing changed, about windows that ended, about searches for limits, and about
+//! allocations.
 
 use std::fmt::Write;
 
