@@ -100,6 +100,24 @@ def test_the_error_of_a_sound_says_that_another_game_was_loaded(game: Core) -> N
         assert len(again.next().samples) > 0
 
 
+def test_a_core_that_loaded_a_state_without_its_save_frees_its_memory(game: Core) -> None:
+    state = game.save_state()
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    def use() -> None:
+        with load(DATA / "framewire-demo.gba") as core:
+            core.load_state(state, 29)
+
+    for _ in range(20):
+        use()
+    before = resident()
+    for _ in range(200):
+        use()
+    assert resident() - before < 3_000_000  # the save has 32 KiB
+
+
 def test_a_watch_that_was_closed_runs_no_frame(game: Core) -> None:
     watch = game.watch("u32[frame]")
     watch.next()

@@ -145,6 +145,7 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	bool loaded = false;
 	if (complete && enter_folder(core, path)) {
 		fw_saves_settle(self);
+		fw_saves_cover(self);
 		fw_cheats_clear(self);
 		loaded = core->loadROM(core, rom);
 	}
@@ -321,6 +322,9 @@ int fw_load_file(struct fw_core* self, const struct fw_rom* given) {
 
 void fw_close(struct fw_core* self) {
 	fw_scripts_detach(self);
+	if (self->path) {
+		fw_saves_cover(self);
+	}
 	mCoreConfigDeinit(&self->core->config);
 	self->core->deinit(self->core);
 	fw_saves_free(self);

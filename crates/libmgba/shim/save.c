@@ -155,9 +155,10 @@ static void sweep(struct fw_core* self, bool all) {
 	}
 }
 
-/* Inserts an empty temporary save. This makes libmgba close the temporary save that
- * is in use, if there is one. libmgba would not close it if a normal save replaced it. */
-static void cover(struct fw_core* self) {
+/* Inserts an empty temporary save. This makes libmgba close the temporary save or the
+ * save of a loaded state that is in use, if there is one. libmgba would not close it if
+ * a normal save replaced it, or if there was no save afterwards. */
+void fw_saves_cover(struct fw_core* self) {
 	struct fw_save* cover = create(self, 0, true);
 	if (cover) {
 		self->load_temporary_save(self->core, &cover->d);
@@ -171,7 +172,7 @@ static bool insert(struct fw_core* self, struct fw_save* save) {
 		return loaded;
 	}
 	fw_saves_settle(self);
-	cover(self);
+	fw_saves_cover(self);
 	bool loaded = self->load_save(self->core, &save->d);
 	sweep(self, true);
 	return loaded;
@@ -207,6 +208,7 @@ void fw_saves_settle(struct fw_core* self) {
 
 void fw_save_unload(struct fw_core* self) {
 	fw_saves_settle(self);
+	fw_saves_cover(self);
 	self->load_save(self->core, NULL);
 	sweep(self, true);
 }
