@@ -14,6 +14,9 @@ return function(has_ext)
   };
   int kqueue(void);
   int kevent(int, const struct fw_kevent *, int, struct fw_kevent *, int, const struct fw_timespec *);
+  int sigpending(struct fw_sigset *);
+  int sigismember(const struct fw_sigset *, int);
+  int sigwait(const struct fw_sigset *, int *);
   ]])
 
   local M = {}
@@ -41,10 +44,23 @@ return function(has_ext)
   local event = ffi.new("struct fw_kevent[1]")
   local no_time = ffi.new("struct fw_timespec")
 
+  -- Takes a pending signal from the system. A kqueue only reports a blocked signal, which stays pending. The signal
+  -- would have its default action when it is unblocked.
+  local function take_pending(number)
+    local set, taken = ffi.new("struct fw_sigset"), ffi.new("int[1]")
+    C.sigpending(set)
+    if C.sigismember(set, number) ~= 1 then return end
+    C.sigemptyset(set)
+    C.sigaddset(set, number)
+    C.sigwait(set, taken)
+  end
+
   --- Takes one signal from a descriptor of `open_signals`. Returns the signal's number, or nil if there is none.
   function M.read_signal(fd)
     if C.kevent(fd, nil, 0, event, 1, no_time) ~= 1 then return nil end
-    return tonumber(event[0].ident)
+    local number = tonumber(event[0].ident)
+    take_pending(number)
+    return number
   end
 
   return M
