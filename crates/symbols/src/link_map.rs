@@ -8,9 +8,11 @@
 /// program.
 const BEGIN: &str = "Linker script and memory map";
 
-/// The prefixes of sections with one variable or function. The rest of the section's name is the name of that variable
-/// or function.
+/// The prefixes of sections with one variable or function. [`own_name`] returns its name.
 const SECTIONS: [&str; 7] = [".bss.", ".data.", ".rodata.", ".text.", ".iwram.", ".ewram.", ".sbss."];
+
+/// What GCC writes before the name of a function, depending on when and how often the function runs.
+const GROUPS: [&str; 4] = ["startup.", "unlikely.", "hot.", "exit."];
 
 pub(crate) fn is_link_map(text: &str) -> bool {
     text.contains(BEGIN)
@@ -39,10 +41,7 @@ fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
         let mut words = line.split_whitespace();
         let name = match begun {
             Some(name) => name,
-            None => {
-                let section = words.next()?;
-                SECTIONS.iter().find_map(|prefix| section.strip_prefix(prefix))?
-            }
+            None => own_name(words.next()?)?,
         };
         let Some(word) = words.next() else {
             broken = Some(name);
@@ -52,6 +51,16 @@ fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
         let (address, size) = (address(word)?, address(words.next()?)?);
         if size > 0 && is_name(name) { Some((name, address)) } else { None }
     })
+}
+
+/// The name of the variable or function in a section. `None` if the section is not for a single name. For example, GCC
+/// collects equal texts in `.rodata.str1.4` or `.rodata.main.str1.4`, and constant addresses in `.data.rel.ro`.
+fn own_name(section: &str) -> Option<&str> {
+    let rest = SECTIONS.iter().find_map(|prefix| section.strip_prefix(prefix))?;
+    let name = GROUPS.iter().find_map(|group| rest.strip_prefix(group)).unwrap_or(rest);
+    let is_text = |part: &str| part.strip_prefix("str").is_some_and(|size| size.parse::<u8>().is_ok());
+    let is_shared = section.starts_with(".rodata.") && name.contains('.') && name.split('.').any(is_text);
+    if is_shared || name.starts_with("rel.") { None } else { Some(name) }
 }
 
 fn address(word: &str) -> Option<u32> {
@@ -95,6 +104,13 @@ LOAD main.o
  .bss.a_name_that_is_long
                 0x0200004c        0x4 main.o
  .bss.nothing   0x02000050        0x0 main.o
+ .rodata.str1.4 0x08001000        0x8 main.o
+ .rodata.main.str1.4
+                0x08001008        0x8 main.o
+ .data.rel.ro   0x08001010        0x8 main.o
+ .text.unlikely.abort_game
+                0x08000200       0x10 main.o
+ .bss.count.0   0x02000054        0x4 main.o
  COMMON         0x02000050        0x8 other.o
                 0x02000050                common_thing
                 [!provide]                        PROVIDE (__x = .)
@@ -115,6 +131,8 @@ OUTPUT(game.elf elf32-littlearm)
             ("score", 0x0200_0044),
             ("hidden", 0x0200_0048),
             ("a_name_that_is_long", 0x0200_004C),
+            ("abort_game", 0x0800_0200),
+            ("count.0", 0x0200_0054),
         ];
         assert_eq!(found, expected);
     }
