@@ -1,4 +1,4 @@
---- Framewire for LuaJIT: TCP, HTTP, threads, processes and shared memory, in Lua only.
+--- Framewire for LuaJIT: TCP, HTTP, threads, processes and shared memory, in pure Lua (without C modules).
 --
 -- `require "framewire.socket"` loads one module and the modules that it needs. The table that this file returns has all
 -- modules as fields and loads each when it is first used: `require("framewire").socket`. docs/luajit.md describes the

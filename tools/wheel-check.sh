@@ -11,7 +11,12 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 work=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+stop() {
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    [ -z "$server" ] || wait "$server" 2>/dev/null || true
+    server=
+}
+trap 'stop; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 python3 -m venv "$work/audit"
 "$work/audit/bin/python" -m pip --quiet --disable-pip-version-check install 'auditwheel>=6.4,<7'
@@ -42,7 +47,6 @@ print("observation", env.reset(seed=1)[0].shape)'
     export FRAMEWIRE_URL
     [ -n "$FRAMEWIRE_URL" ] || { cat "$work/log" >&2; exit 1; }
     venv/bin/python "$top/tools/examples.py" "$top/README.md" "$top/docs/python.md" "$top/docs/environments.md"
-    kill "$server"
-    server=
+    stop
     cd "$top"
 done

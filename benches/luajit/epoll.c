@@ -66,7 +66,8 @@ static void serve(int client)
     write_date();
     for (int i = 0; i < ends && filled + reply_length <= sizeof out; i++, filled += reply_length)
         memcpy(out + filled, reply, reply_length);
-    if (filled && write(client, out, filled) < 0)
+    /* A client that does not read its replies is disconnected, because this server keeps nothing to send later. */
+    if (filled && write(client, out, filled) != (ssize_t)filled)
         close(client);
 }
 
@@ -97,6 +98,8 @@ int main(int argc, char **argv)
                 continue;
             }
             int client = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+            if (client >= CLIENTS)
+                close(client);
             if (client < 0 || client >= CLIENTS)
                 continue;
             setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

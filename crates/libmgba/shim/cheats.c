@@ -1,6 +1,6 @@
 /* Cheats. libmgba reads the codes, and applies those for RAM at the end of each frame. Codes that change the ROM are
- * applied here, because libmgba 0.10 applies Game Genie codes to wrong banks: in the first frame, it looks for the bank
- * that has the expected byte, but in each later frame, it uses the bank that is mapped at that moment. */
+ * applied here, because libmgba 0.10 applies Game Genie codes to the wrong bank: in the first frame, it looks for the
+ * bank that has the expected byte, but in each later frame, it uses the bank that is mapped at that moment. */
 #include "internal.h"
 
 #include <mgba-util/string.h>
@@ -168,8 +168,8 @@ static int take_patches(struct fw_core* self, struct fw_cheat* cheat, struct fw_
 	return FW_OK;
 }
 
-/* Whether the console has writable memory at an address. A code that has a wrong key or is for another device is
- * decoded to an arbitrary address. */
+/* Whether the console has writable memory at an address. If a code was encrypted with another key, or is for another
+ * device, its decoded address is arbitrary. */
 static bool is_memory(struct mCore* core, uint32_t address) {
 	if (core->platform(core) == mPLATFORM_GB) {
 		return address >= 0x8000 && address <= 0xFFFF;
