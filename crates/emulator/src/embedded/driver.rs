@@ -27,6 +27,9 @@ pub(super) trait Driver: Send {
     /// Whether the client might look at the picture of the next frame, so that this frame must be drawn.
     fn needs_picture(&self) -> bool;
 
+    /// Whether a frame that the client has requested has not run yet.
+    fn wants_frame(&self) -> bool;
+
     /// Called before a frame, and before a batch that changes something.
     fn before(&mut self);
 

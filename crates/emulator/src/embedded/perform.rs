@@ -123,6 +123,8 @@ impl Machine {
     /// Performs a batch, up to the first run that needs frames. When the batch is finished, its outcome goes to
     /// `answers`.
     pub fn submit(&mut self, batch: Batch, responder: Responder) {
+        // A run that no client waits for must not keep its keys from this batch.
+        self.settle_runs();
         match self.begin(batch, responder) {
             Err((outcome, responder)) => self.answers.push((responder, outcome)),
             Ok(progress) => self.proceed(progress),

@@ -87,6 +87,8 @@ impl Worker {
                 driver.check();
             }
         }
+        // While no frames run, nothing else notices that the client of a run has left.
+        self.machine.settle_runs();
         if self.machine.runs.are_driving() {
             // The run is a request that has not ended, so the time-out of lockstep does not pass.
             self.machine.run.note_request();
@@ -119,6 +121,12 @@ impl Worker {
         match next {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
+                // A batch that needed a picture may have run the last frame that the client has requested.
+                if decision == NextFrame::Now
+                    && !self.driver.as_ref().is_some_and(|driver| driver.wants_frame())
+                {
+                    return Ok(());
+                }
                 if decision == NextFrame::Scheduled {
                     if !self.run_state.stopped {
                         self.pace.ran(now);

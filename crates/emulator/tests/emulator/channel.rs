@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use framewire_channel::{Endpoint, Error, Options};
@@ -178,4 +178,31 @@ fn a_run_is_answered_when_a_batch_of_the_client_ends_it() {
     assert!(batch(&mut client, vec![Op::Advance { frames: 1 }]).single().is_ok());
     let outcome = run.wait().expect("an outcome");
     assert_eq!(i64::from(outcome.frame), frame + 1);
+}
+
+#[test]
+fn a_request_for_a_picture_during_a_step_adds_no_frame() {
+    let name = format!("framewire-extra-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), true, vec![]), &name).expect("a channel");
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let over = AtomicBool::new(false);
+    let frames: Vec<u32> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                call(&emulator, Op::Screenshot {});
+            }
+        });
+        let frames = (0..500)
+            .map(|_| {
+                // The first frame of each step is not drawn.
+                client.send(&[STEP, 0, 0, 0, 2, 0, 0, 0], PATIENCE).expect("sent");
+                let done = client.receiver.receive(PATIENCE).expect("an answer");
+                u32::from_le_bytes(done[4..8].try_into().expect("four bytes"))
+            })
+            .collect();
+        over.store(true, Ordering::Relaxed);
+        frames
+    });
+    assert!(frames.windows(2).all(|pair| pair[1] == pair[0] + 2), "{frames:?}");
 }

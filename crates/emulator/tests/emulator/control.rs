@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
 use framewire_emulator::{Embedded, Emulator, EventKind, Run, SetSpeed};
-use framewire_protocol::{Batch, Op, Status, Value, run};
+use framewire_protocol::run::{self, RunStep, RunSteps};
+use framewire_protocol::wire::Wire;
+use framewire_protocol::{Batch, KeyStep, Op, Status, Value, timeline};
 use tokio::sync::broadcast::Receiver;
 
 use crate::until_good::until_good;
@@ -209,4 +211,19 @@ fn resets_and_loaded_states_of_a_script_are_reported() {
     let mut events = emulator.events();
     call(&emulator, Op::Advance { frames: 12 });
     assert_eq!((next(&mut events), next(&mut events)), (EventKind::State, EventKind::Reset));
+}
+
+#[test]
+fn a_run_that_no_client_waits_for_ends_even_while_the_game_is_paused() {
+    let emulator = start(Speed::Times(1.0), false);
+    let right = |frames| vec![KeyStep { offset: 0, keys: 0x10 }, KeyStep { offset: frames, keys: 0 }];
+    let step = RunStep { frames: 600, keys: right(600), ..RunStep::default() };
+    let steps = RunSteps { stop: vec![], steps: vec![step] }.to_bytes();
+    let run = emulator.submit(Batch::new(vec![Op::Run { steps }]), seconds(5.0));
+    let keys = || number(call(&emulator, Op::GetKeys {}));
+    wait_for("the key to be down", || keys() == 0x10);
+    call(&emulator, Op::Pause {});
+    drop(run);
+    wait_for("the key to be up", || keys() == 0);
+    call(&emulator, Op::PlayKeys { steps: timeline::encode(&right(2)) });
 }

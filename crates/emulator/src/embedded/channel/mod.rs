@@ -124,6 +124,10 @@ impl Driver for ChannelHost {
         self.client.as_ref().is_none_or(|client| !client.holds_clock || client.steps <= 1)
     }
 
+    fn wants_frame(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| client.gone.is_none() && client.steps > 0)
+    }
+
     fn before(&mut self) {
         if let Some(client) = &self.client {
             client.block.begin();
