@@ -193,7 +193,8 @@ impl HistoryKeeper {
 
     /// Adds the current state to the history, if the current frame follows from the earlier ones and has no state yet.
     fn keep_end(&mut self, core: &mut Core, drawn: bool) {
-        if self.on && self.next == Some(core.frame_counter()) && self.next != Some(self.kept) {
+        let is_kept = self.next == Some(self.kept) && !self.changed;
+        if self.on && self.next == Some(core.frame_counter()) && !is_kept {
             self.keep(core, drawn);
         }
     }
@@ -233,15 +234,20 @@ impl Machine {
             self.keeper.note_change(self.core.frame_counter());
         }
         if influence == Influence::Surroundings {
-            self.keeper.surroundings = self.surroundings();
+            self.note_surroundings();
         }
     }
 
     /// Removes the frozen values of another game, which must not act on this one.
     pub(super) fn drop_frozen_of_other_game(&mut self) {
         if self.frozen.drop_others(&self.core) {
-            self.keeper.surroundings = self.surroundings();
+            self.note_surroundings();
         }
+    }
+
+    /// Called when cheats or frozen values have changed.
+    pub(super) fn note_surroundings(&mut self) {
+        self.keeper.surroundings = self.surroundings();
     }
 
     /// A hash of what acts on the game, apart from the keys: frozen values, cheats and sensors.

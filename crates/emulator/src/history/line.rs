@@ -257,7 +257,11 @@ impl Line {
         let before = self.states.iter().rposition(|state| state.frame <= frame)?;
         // A state contains no picture, but running a frame draws one. So if `frame` has a state of its own, prefer to
         // run the frames from the state before it.
-        let earlier = before.checked_sub(1).filter(|_| self.states[before].frame == frame);
+        let is_last = before + 1 == self.states.len();
+        let earlier = before.checked_sub(1).filter(|earlier| {
+            // The last state can contain a change that was made in its frame. The next frames continue from there.
+            self.states[before].frame == frame && !(is_last && self.states[*earlier].changed == Some(frame))
+        });
         let number =
             earlier.filter(|number| self.reach(*number, frame, surroundings) == frame).unwrap_or(before);
         let frame = self.reach(number, frame, surroundings);

@@ -1,12 +1,14 @@
 //! Tests of going back in the history of an embedded core.
 
-use framewire_emulator::embedded::{Config, Embedded, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::history::{Beginning, DEFAULT_HISTORY};
 use framewire_emulator::{Emulator, WatchRequest};
 use framewire_expression::Code;
 use framewire_protocol::{Op, Status};
 
-use super::support::{UNUSED, batch, bytes, call, config, hold_a, number, read32, refusal, script, start};
+use super::support::{
+    DEMO, UNUSED, batch, bytes, call, config, hold_a, number, read32, refusal, rom_file, script, start,
+};
 
 fn back(frame: u32) -> Op {
     Op::Rewind { frame, line: 0 }
@@ -241,4 +243,36 @@ fn with_scripts_no_frame_runs_after_going_back() {
         call(&emulator, op);
         assert_eq!(emulator.state().frame, frame);
     }
+}
+
+#[test]
+fn a_write_at_the_end_of_a_line_is_there_again_when_the_emulator_returns() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    run(&emulator, 75);
+    for value in [7, 8] {
+        call(&emulator, Op::Write32 { address: UNUSED, value });
+        call(&emulator, back(first + 10));
+        assert_eq!(number(call(&emulator, back(first + 75))), i64::from(first + 75));
+        assert_eq!(read32(&emulator, UNUSED), i64::from(value));
+    }
+    run(&emulator, 10);
+    call(&emulator, back(first + 80));
+    assert_eq!(read32(&emulator, UNUSED), 8);
+}
+
+#[test]
+fn frames_with_a_cheat_are_not_reproduced_after_the_game_was_loaded_again() {
+    let (_file, path) = rom_file(DEMO);
+    let rom = Rom::File(path.clone().into());
+    let emulator =
+        Embedded::start(Config { rom, ..config(Speed::Times(1.0), true, vec![]) }).expect("it starts");
+    let first = emulator.state().frame;
+    let codes = format!("{UNUSED:08X}:05");
+    call(&emulator, Op::AddCheat { name: "x".to_owned(), kind: "raw".to_owned(), codes, enabled: true });
+    run(&emulator, 75);
+    call(&emulator, Op::LoadRom { path });
+    // libmgba has removed the cheat.
+    let reached = number(call(&emulator, Op::Rewind { frame: first + 50, line: 1 }));
+    assert_eq!(reached, i64::from(first + 30));
 }
