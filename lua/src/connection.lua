@@ -199,10 +199,17 @@ local function send_slice(self, slice)
   return not self.slice and self.unsent > 0
 end
 
+-- Whether the inbox is full enough to perform requests before reading more. This is never so before it holds a whole
+-- message or frame.
+function connection.has_backlog(self)
+  local box = self.inbox
+  return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.may_have_message)
+end
+
 -- Whether the waiting replies are held back, because there is a backlog of requests. Each time that there are enough
 -- bytes of replies, the number of bytes that is needed doubles.
 local function holds_back(self)
-  if self.inbox.size < limits.read_ahead then
+  if not connection.has_backlog(self) then
     self.hold = limits.first_hold
     return false
   end

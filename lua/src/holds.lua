@@ -12,7 +12,6 @@ local function new(press, release)
   local owner = {} -- by key: the hold that keeps it down, or the timeline that plays it
   local free_at = {} -- by key: the first tick at which it may be pressed again
   local queues = {} -- by key: the holds that wait for it, in order; a hold of several keys is in several queues
-  local ends = {} -- by tick: the holds that end then
   for key = 0, 9 do
     free_at[key] = 0
     queues[key] = { first = 1, last = 0 }
@@ -24,9 +23,7 @@ local function new(press, release)
         owner[key] = hold
       end
     end
-    local stop = holds.tick + hold.frames + 2 -- + 2: holds last as long as in mGBA-http
-    ends[stop] = ends[stop] or {}
-    table.insert(ends[stop], hold)
+    hold.stop = holds.tick + hold.frames + 2 -- + 2: holds last as long as in mGBA-http
     press(hold.keys)
   end
 
@@ -137,11 +134,10 @@ local function new(press, release)
   function holds.advance()
     local tick = holds.tick + 1
     holds.tick = tick
-    local over = ends[tick]
-    if over then
-      ends[tick] = nil
-      for _, hold in ipairs(over) do
-        holds.finish(hold)
+    for key = 0, 9 do
+      local holder = owner[key]
+      if holder and holder.stop == tick then -- a timeline has no `stop`
+        holds.finish(holder)
       end
     end
     if holds.waiting > 0 then

@@ -154,8 +154,8 @@ function keyed.replace(key, reply)
     append(key, seconds())
     under_way[key] = nil
   end
-  if replies[key] then
-    bytes = bytes + #reply - #replies[key]
+  if digests[key] then
+    bytes = bytes + #reply - #(replies[key] or "")
     replies[key] = reply
     drop_oldest_replies()
   end

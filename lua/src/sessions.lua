@@ -2,8 +2,8 @@
 -- confirms that it has received them. If such a request is repeated after a broken connection, it gets the same reply
 -- again and is not performed again. Requests that only read are not remembered: a repeat reads again.
 --
--- If the replies become too large in total, the oldest are dropped, and a repeat of their requests gets an error. If
--- there are too many replies, requests that change something are refused as busy until the link has confirmed some.
+-- If there are too many replies, or they become too large in total, the oldest are dropped, and a repeat of their
+-- requests gets an error.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -32,6 +32,7 @@ function sessions.new()
     kept = 1, -- the index in `order` of the first id whose reply was not dropped
     bytes = 0, -- of all replies that are kept
     answered = nil, -- the link has received the replies to all requests before this id; they are forgotten
+    dropped = nil, -- the highest id whose reply was forgotten because there were too many
     connection = nil,
     -- A list of the replies to requests with an `advance` whose frames have not all run, each with the `advance` (`goal`)
     -- and the request's id, key and connection. They are sent when the frames have run. Nil if there are none.
@@ -47,23 +48,38 @@ local function before(a, b)
   return distance > 0 and distance < 0x80000000
 end
 
+-- Forgets the reply to the request that was performed longest ago.
+local function forget_first(session)
+  local id = session.order[session.first]
+  session.bytes = session.bytes - #(session.replies[id] or "")
+  session.replies[id] = nil
+  session.order[session.first] = nil
+  session.first = session.first + 1
+  return id
+end
+
 local function forget(session, answered)
   if session.answered and not before(session.answered, answered) then
     return
   end
   session.answered = answered
-  local order, replies = session.order, session.replies
-  while session.first <= session.last and before(order[session.first], answered) do
-    local id = order[session.first]
-    session.bytes = session.bytes - #(replies[id] or "")
-    replies[id] = nil
-    order[session.first] = nil
-    session.first = session.first + 1
+  if session.dropped and before(session.dropped, answered) then
+    session.dropped = nil
+  end
+  while session.first <= session.last and before(session.order[session.first], answered) do
+    forget_first(session)
   end
 end
 
 local function remember(session, id, reply)
   local order, replies = session.order, session.replies
+  -- A long run keeps the link from acknowledging later replies, although it has received them.
+  if session.last - session.first + 1 >= limits.replies then
+    local oldest = forget_first(session)
+    if not session.dropped or before(session.dropped, oldest) then
+      session.dropped = oldest
+    end
+  end
   session.last = session.last + 1
   order[session.last] = id
   replies[id] = reply
@@ -132,11 +148,8 @@ function sessions.answer(session, request)
   if reply then
     return reply
   end
-  if reply == false or before(id, session.answered) then
+  if reply == false or before(id, session.answered) or session.dropped and not before(session.dropped, id) then
     return requests.refused(id, refusal.LOST, "it was done before, and its reply is not kept any more")
-  end
-  if session.last - session.first + 1 >= limits.replies then
-    return requests.refused(id, refusal.BUSY, "too many replies were not acknowledged")
   end
   local key = request.key
   local status, text

@@ -327,13 +327,6 @@ local function has_enough(self)
   return self.inbox.may_have_message or self.waiting ~= nil
 end
 
--- Whether the inbox is full enough to perform requests before reading more. This is never so before it holds a whole
--- message or frame.
-local function has_read_enough(self)
-  local box = self.inbox
-  return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.may_have_message)
-end
-
 -- Reads what has arrived. `readable` is true if it is known that there is something to read.
 local function read(self, readable)
   if self.ended or not readable and (has_enough(self) or self.socket:select(0) == 0) then
@@ -342,7 +335,7 @@ local function read(self, readable)
   connection.receive(self)
   for _ = 1, limits.turn.reads do
     -- The last read did not return as much as it could, so there was nothing more.
-    if self.read_size == limits.small_read or self.ended or has_read_enough(self) or self.socket:select(0) == 0 then
+    if self.read_size == limits.small_read or self.ended or connection.has_backlog(self) or self.socket:select(0) == 0 then
       return
     end
     connection.receive(self)

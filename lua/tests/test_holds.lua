@@ -48,3 +48,18 @@ test("ten thousand taps are ten thousand presses", function()
   eq(it.mask, 0)
   eq(it.holds.down(), 0)
 end)
+
+test("a long hold whose keys were cleared leaves nothing in memory", function()
+  local it = keyboard.new()
+  local function play(count)
+    for _ = 1, count do
+      it.holds.hold(1, 1000000)
+      it.holds.let_go(1, 1)
+      it.holds.advance()
+    end
+    collectgarbage()
+    return collectgarbage "count"
+  end
+  local before = play(100)
+  eq(play(10000) - before < 1000, true) -- 254 KiB for the presses that the keyboard records
+end)

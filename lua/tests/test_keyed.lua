@@ -117,3 +117,13 @@ test("a batch whose large reply was dropped is refused and not performed again",
   eq(select(2, keyed.recall("a", "save", 1)), refusal.LOST)
   eq(keyed.recall("c", "save", 1) ~= nil, true)
 end)
+
+test("the outcome of a run is kept even if large outcomes came during the run", function()
+  keyed.remember("long run", "run", "", true)
+  local large = string.rep("r", limits.reply_bytes // 2)
+  for _, key in ipairs { "d", "e", "f" } do
+    keyed.remember(key, "save", large)
+  end
+  keyed.replace("long run", frames.encode_reply(7, 100, 0, ""))
+  eq(keyed.recall("long run", "run", 8), frames.encode_reply(8, 100, 0, ""))
+end)

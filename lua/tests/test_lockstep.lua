@@ -43,7 +43,7 @@ test("requested frames add up, and are forgotten when lockstep ends", function()
   lockstep.stop()
 end)
 
-test("lockstep ends with an event if there is no request during its time-out", function()
+test("lockstep ends with an event if there is no request within its time-out", function()
   begin(1)
   eq(lockstep.waits(0.9), true)
   lockstep.ask()

@@ -1,7 +1,7 @@
 //! Holds: keys that stay down for a number of frames. `lua/src/holds.lua` follows the same rules. The test vectors in
 //! `crates/protocol/vectors/holds.tsv` check both.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use framewire_protocol::Key;
 
@@ -21,8 +21,6 @@ pub struct Holds {
     next_id: u64,
     waiting: HashMap<u64, Hold>,
     keys: [KeyState; KEYS],
-    /// For each tick, the holds that end then.
-    ends: BTreeMap<u64, Vec<u64>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +41,8 @@ pub enum Owner {
 #[derive(Debug, Default)]
 struct KeyState {
     owner: Option<Owner>,
+    /// The tick at which the owner ends, if it is a hold.
+    stop: u64,
     /// The first tick at which a hold may press the key again.
     free: u64,
     /// The holds that wait for the key. A hold of several keys is in several queues.
@@ -76,8 +76,13 @@ impl Holds {
     pub fn advance(&mut self) -> KeyChange {
         self.tick += 1;
         let mut change = KeyChange::default();
-        for id in self.ends.remove(&self.tick).unwrap_or_default() {
-            change.clear |= self.finish(Owner::Hold(id));
+        for number in 0..KEYS {
+            let key = &self.keys[number];
+            if let Some(hold @ Owner::Hold(_)) = key.owner
+                && key.stop == self.tick
+            {
+                change.clear |= self.finish(hold);
+            }
         }
         for number in 0..KEYS {
             if let Some(&id) = self.keys[number].queue.front() {
@@ -140,7 +145,6 @@ impl Holds {
     pub fn cancel(&mut self) -> (bool, u16) {
         let waited = !self.waiting.is_empty();
         self.waiting.clear();
-        self.ends.clear();
         let held = self.owned_by(|owner| matches!(owner, Owner::Hold(_)));
         self.keys.iter_mut().for_each(|key| key.queue.clear());
         self.release(held, 0);
@@ -162,9 +166,9 @@ impl Holds {
             let key = &mut self.keys[number];
             key.queue.pop_front();
             key.owner = Some(Owner::Hold(id));
+            // As in mGBA-http, the keys are released after `frames` + 2 frames have run.
+            key.stop = self.tick + u64::from(hold.frames) + 2;
         }
-        // As in mGBA-http, the keys are released after `frames` + 2 frames have run.
-        self.ends.entry(self.tick + u64::from(hold.frames) + 2).or_default().push(id);
         change.add |= hold.keys;
     }
 }
