@@ -20,6 +20,8 @@ const BURST: usize = 256;
 const TICK: Duration = Duration::from_millis(20);
 /// Bytes per read.
 const READ: usize = 64 * 1024;
+/// The slowest network, in bytes per second, on which the time to send requests does not count as silence.
+const SLOWEST: f64 = 128.0 * 1024.0;
 /// How many full reads in a row are done before the loop handles anything else.
 const READS: usize = 4;
 /// After this many iterations, the loop yields to other tasks of the runtime.
@@ -44,6 +46,8 @@ struct Heartbeat {
     sent: Option<Instant>,
     /// When anything last arrived.
     heard: Instant,
+    /// The number of bytes that have been written since then.
+    unheard: usize,
     /// When the last ping was sent.
     last: Instant,
     number: u32,
@@ -53,7 +57,8 @@ struct Heartbeat {
 /// that arrived after the welcome, which is the script's answer to the hello.
 pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[u8]) -> ConnectionEnd {
     let now = Instant::now();
-    let heartbeat = Heartbeat { sent: None, heard: now, last: now - state.config.heartbeat, number: 0 };
+    let heartbeat =
+        Heartbeat { sent: None, heard: now, unheard: 0, last: now - state.config.heartbeat, number: 0 };
     let mut decoder = Decoder::new();
     decoder.push(received);
     let mut connection = BinaryConnection {
@@ -86,7 +91,9 @@ impl BinaryConnection<'_> {
         self.dispatch()?;
         for turn in 1_usize.. {
             self.write()?;
-            if stopping && self.state.session.is_empty() && self.written == self.out.len() {
+            // A script that is stalled may read nothing. Then this does not wait for the rest of the bytes to be written.
+            let is_written = self.written == self.out.len() || self.state.status.lock().stalled;
+            if stopping && self.state.session.is_empty() && is_written {
                 break;
             }
             if turn.is_multiple_of(TURNS) {
@@ -128,7 +135,10 @@ impl BinaryConnection<'_> {
                 return Ok(());
             }
             match self.stream.try_write(&self.out[self.written..]) {
-                Ok(count) => self.written += count,
+                Ok(count) => {
+                    self.written += count;
+                    self.heartbeat.unheard += count;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -144,6 +154,7 @@ impl BinaryConnection<'_> {
                 }
                 Ok(count) => {
                     self.heartbeat.heard = Instant::now();
+                    self.heartbeat.unheard = 0;
                     self.silence.cancel();
                     self.decoder.push(&self.buffer[..count]);
                     self.dispatch()?;
@@ -188,7 +199,11 @@ impl BinaryConnection<'_> {
                     status.stalled = true;
                     status.frames_per_second = 0.0;
                 });
-                self.silence.start(&self.state.config.address);
+                // The script answers the ping only after it has received all bytes that were written before it.
+                let upload = Duration::from_secs_f64(heartbeat.unheard as f64 / SLOWEST);
+                if now - sent.max(heartbeat.heard) >= self.state.config.stalled_after + upload {
+                    self.silence.start(&self.state.config.address);
+                }
             }
             None if now - heartbeat.last >= self.state.config.heartbeat => {
                 heartbeat.number = heartbeat.number.wrapping_add(1);

@@ -140,8 +140,8 @@ impl Session {
         }
     }
 
-    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent. Those that may
-    /// have changed something fail with `broken` if it is given, which means that there is no connection.
+    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent. While
+    /// there is no connection, `broken` is given, and the requests that may have changed something fail with it.
     pub fn expire(
         &mut self,
         now: Instant,

@@ -106,7 +106,12 @@ impl LinkState {
         if status.phase == Phase::Ready {
             return None;
         }
-        let problem = status.problem.clone().unwrap_or_else(|| "still connecting".to_owned());
+        let problem = match status.phase {
+            Phase::Greeting => {
+                "it accepts connections but does not answer; it is paused, or a menu is open".into()
+            }
+            _ => status.problem.clone().unwrap_or_else(|| "still connecting".to_owned()),
+        };
         Some(LinkError::Broken { address: self.config.address.clone(), problem })
     }
 

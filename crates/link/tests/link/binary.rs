@@ -95,3 +95,31 @@ fn a_change_whose_connection_does_not_return_in_time_is_not_reported_as_not_done
         assert!(matches!(soon(&read), Err(LinkError::Absent { .. } | LinkError::Stalled { .. })));
     }
 }
+
+#[test]
+fn a_change_that_was_sent_and_is_not_answered_is_not_reported_as_not_done() {
+    let peer = Peer::start(|_, mut script| {
+        script.greet()?;
+        script.request()?; // The script may have performed it.
+        script.ignore()
+    });
+    let client = Client::start(&peer.address);
+    client.wait_for("ready", |status| status.phase == Phase::Ready);
+    for limit in [300, 2000] {
+        let error = soon(&client.submit(write8(), Duration::from_millis(limit))).unwrap_err();
+        assert!(matches!(error, LinkError::Late { .. } | LinkError::Stalled { .. }), "{error}");
+        assert!(error.to_string().contains("Check before you repeat it"), "{error}");
+    }
+}
+
+#[test]
+fn a_link_to_a_paused_emulator_whose_buffers_are_full_can_be_closed() {
+    let peer = Peer::start(|_, mut script| {
+        script.greet()?;
+        script.hold()
+    });
+    let client = Client::start(&peer.address);
+    let answer = client.submit(Op::Echo { data: vec![1; 16 << 20] }, Duration::from_secs(2));
+    assert!(matches!(soon(&answer), Err(LinkError::Stalled { .. })));
+    assert!(client.closes());
+}

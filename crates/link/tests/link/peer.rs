@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use framewire_protocol::{Decoder, Frame, PROTOCOL_VERSION, Request, marker};
 
@@ -25,7 +26,12 @@ impl Peer {
             for stream in listener.incoming().flatten() {
                 let number = counted.fetch_add(1, Ordering::SeqCst);
                 let serve = Arc::clone(&serve);
-                let connection = Connection { stream, text: String::new(), decoder: Decoder::new() };
+                let connection = Connection {
+                    stream,
+                    text: String::new(),
+                    decoder: Decoder::new(),
+                    pause: Duration::ZERO,
+                };
                 thread::spawn(move || serve(number, connection));
             }
         });
@@ -43,10 +49,13 @@ pub struct Connection {
     stream: TcpStream,
     text: String,
     decoder: Decoder,
+    /// The time before each read.
+    pub pause: Duration,
 }
 
 impl Connection {
     fn read(&mut self) -> Option<Vec<u8>> {
+        thread::sleep(self.pause);
         let mut bytes = vec![0; 64 * 1024];
         let count = self.stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
         bytes.truncate(count);

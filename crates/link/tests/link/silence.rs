@@ -111,3 +111,20 @@ fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
     // The link opens no second connection. On a busy machine, the time between two bytes can be as long as a silence.
     until_good(connections, |count| *count == 1);
 }
+
+#[test]
+fn a_request_that_takes_long_to_arrive_does_not_count_as_silence() {
+    let peer = Peer::start(move |number, mut script| {
+        if number > 0 {
+            script.message()?;
+            return script.reply("framewire 0.1.0");
+        }
+        script.greet()?;
+        // From now on, the script reads about 1.6 MB per second.
+        script.pause = Duration::from_millis(40);
+        answer_all(&mut script)
+    });
+    let client = Client::start(&peer.address);
+    let upload = client.submit(Op::Echo { data: vec![1; 8 << 20] }, Duration::from_secs(20));
+    assert_eq!(value(soon(&upload)), Value::Int(7));
+}
