@@ -487,11 +487,9 @@ impl Core {
         let replayed = self.with(py, |machine| {
             let before = if restore { Some(machine.core.save_state(flags::ALL)?) } else { None };
             let replayed = recorder::replay(machine, &recording, through);
-            if let Some(before) = before {
-                machine.core.load_state(&before, flags::ALL)?;
-            }
+            let restored = before.map_or(Ok(()), |before| machine.core.load_state(&before, flags::ALL));
             machine.release_clock();
-            Ok(replayed)
+            restored.map(|()| replayed)
         })?;
         replayed.map_err(|error| match error {
             ReplayError::OtherGame(message) => Conflict::new_err(message),
