@@ -5,6 +5,7 @@ use anyhow::{Context, ensure};
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Emulator, EmulatorError};
+use framewire_libmgba::Patching;
 use framewire_loadtest::probe::Probe;
 use framewire_loadtest::{Call, Check, Client, Failure, Target};
 use framewire_protocol::{Op, Value};
@@ -29,7 +30,8 @@ impl EmbeddedTarget {
             "--speed {times} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows"
         );
         let rom = match &args.rom {
-            Some(path) => Rom::File(path.clone()),
+            // As bytes, the game uses no save file. The bytes are leaked, because the core needs them until the end.
+            Some(path) => Rom::Bytes(framewire_libmgba::read_patched_rom(path, &Patching::NextTo)?.leak()),
             None => Rom::Bytes(crate::choose::DEMO_ROM),
         };
         let speed = if times == 0.0 { Speed::Unlimited } else { Speed::Times(times) };
