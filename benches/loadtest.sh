@@ -20,7 +20,8 @@ done
 mkdir -p "$out"
 server=
 work=$(mktemp -d)
-trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT INT TERM
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 cat >"$work/nginx.conf" <<CONF
 worker_processes 1; daemon off; pid $work/pid; error_log $work/error.log;
 events { worker_connections 4096; }

@@ -18,7 +18,8 @@ folder=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
 trap 'exit 1' HUP INT TERM
 mkdir "$folder/files"
-"$program" serve --quiet --listen 127.0.0.1:0 --speed 1 --files "$folder/files" >"$folder/address" &
+"$program" serve --quiet --listen 127.0.0.1:0 --speed 1 --files "$folder/files" --data "$folder/data" \
+    >"$folder/address" &
 server=$!
 tries=0
 until address=$(sed -n 's/^listening on //p' "$folder/address") && [ -n "$address" ]; do

@@ -76,7 +76,9 @@ function parts.steps()
   local rom, name, frames = root .. "/rom/framewire-demo.gba", "bench-" .. ffi.C.getpid(), 8000
   local bare = measure.build(root .. "/benches/bare.c", "-lmgba")
   local program = target .. "/framewire"
-  local server = measure.start({ program, "serve", "--channel", name, "--listen", "127.0.0.1:0", "--quiet" }, SERVER)
+  local server = measure.start({
+    program, "serve", "--channel", name, "--listen", "127.0.0.1:0", "--quiet", "--data", measure.folder() .. "/data",
+  }, SERVER)
   local lists = { bare = {}, channel = {}, retro = {} }
   for round = 1, rounds do
     lists.bare[round] = tonumber(measure.output(("taskset -c %d '%s' '%s' 1"):format(SERVER, bare, rom)))

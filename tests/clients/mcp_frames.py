@@ -4,7 +4,7 @@ The connection of some calls is cut. The demo game's own log shows which keys we
 
     mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio with PROGRAM, which uses the server at URL
 
-FRAMEWIRE_MCP_CALLS is the number of calls with the game paused, and also with the game running, over each transport.
+Over each transport, FRAMEWIRE_MCP_CALLS calls are made with the game paused, and as many with the game running.
 """
 
 import asyncio

@@ -11,8 +11,9 @@ const BEGIN: &str = "Linker script and memory map";
 /// The prefixes of sections with one variable or function. [`own_name`] returns its name.
 const SECTIONS: [&str; 7] = [".bss.", ".data.", ".rodata.", ".text.", ".iwram.", ".ewram.", ".sbss."];
 
-/// What GCC writes before the name of a function, depending on when and how often the function runs.
-const GROUPS: [&str; 4] = ["startup.", "unlikely.", "hot.", "exit."];
+/// What GCC writes before the name of a function, depending on when and how often the function runs. (`unlikely.` is not in
+/// this list, because a section with it can be only a part of the function.)
+const GROUPS: [&str; 3] = ["startup.", "hot.", "exit."];
 
 pub(crate) fn is_link_map(text: &str) -> bool {
     text.contains(BEGIN)
@@ -56,11 +57,14 @@ fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
 /// The name of the variable or function in a section. `None` if the section is not for a single name. For example, GCC
 /// collects equal texts in `.rodata.str1.4` or `.rodata.main.str1.4`, and constant addresses in `.data.rel.ro`.
 fn own_name(section: &str) -> Option<&str> {
-    let rest = SECTIONS.iter().find_map(|prefix| section.strip_prefix(prefix))?;
-    let name = GROUPS.iter().find_map(|group| rest.strip_prefix(group)).unwrap_or(rest);
+    let (prefix, name) = SECTIONS.iter().find_map(|prefix| Some((*prefix, section.strip_prefix(prefix)?)))?;
     let is_text = |part: &str| part.strip_prefix("str").is_some_and(|size| size.parse::<u8>().is_ok());
-    let is_shared = section.starts_with(".rodata.") && name.contains('.') && name.split('.').any(is_text);
-    if is_shared || name.starts_with("rel.") { None } else { Some(name) }
+    match prefix {
+        ".text." => Some(GROUPS.iter().find_map(|group| name.strip_prefix(group)).unwrap_or(name)),
+        ".rodata." if name.contains('.') && name.split('.').any(is_text) => None,
+        ".data." if name == "rel" || name.starts_with("rel.") => None,
+        _ => Some(name),
+    }
 }
 
 fn address(word: &str) -> Option<u32> {
@@ -108,7 +112,7 @@ LOAD main.o
  .rodata.main.str1.4
                 0x08001008        0x8 main.o
  .data.rel.ro   0x08001010        0x8 main.o
- .text.unlikely.abort_game
+ .text.startup.abort_game
                 0x08000200       0x10 main.o
  .bss.count.0   0x02000054        0x4 main.o
  COMMON         0x02000050        0x8 other.o

@@ -10,7 +10,7 @@ use crate::wire::Wire;
 pub enum Effect {
     /// The operation only reads, so it may be repeated freely.
     Read,
-    /// The operation changes the emulator, its files or its log, so it must be performed exactly once.
+    /// The operation changes the emulator, its files or its log, so it must never be performed twice.
     Change,
 }
 

@@ -227,7 +227,7 @@ fn multiplexing(evidence: &Evidence) -> Option<Answer> {
     let [study, ours] = evidence.rows(&steps)?;
     let verdict = match failures(study, "wrong reply") + failures(ours, "wrong reply") {
         0 => "no reply went to another request".to_owned(),
-        wrong => format!("{} replies were wrong", thousands(wrong)),
+        wrong => format!("wrong replies: {}", thousands(wrong)),
     };
     answer(
         format!(
