@@ -86,8 +86,8 @@ impl Endpoint {
         }
     }
 
-    /// Waits until another process has attached to a channel that this one created, forever without a `timeout`. On the
-    /// side that attached, this returns at once.
+    /// Waits until another process has attached to a channel that this one created. Without a `timeout`, waits forever.
+    /// On the side that attached, this returns at once.
     ///
     /// # Errors
     /// [`Error::Timeout`] and [`Error::Damaged`].

@@ -83,7 +83,7 @@ pub fn wait<M: Memory>(
     sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), damage, is_ready)
 }
 
-/// When a wait with this time limit ends; `None` without a limit, or if no clock can reach its end.
+/// When a wait with this time limit ends; `None` without a limit, or if the end is too late for an `Instant`.
 pub fn deadline(timeout: Option<Duration>) -> Option<Instant> {
     timeout.and_then(|timeout| Instant::now().checked_add(timeout))
 }

@@ -97,7 +97,7 @@ impl Latency {
     }
 }
 
-/// Removes the port from an address, because each run has a different free port. Other words are unchanged.
+/// Replaces the port in a URL with `PORT`, because each run has a different free port. Other words are unchanged.
 fn without_port(word: &str) -> String {
     if !word.contains("://") {
         return word.to_owned();
