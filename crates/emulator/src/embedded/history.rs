@@ -45,8 +45,10 @@ pub(super) struct HistoryKeeper {
     keys: Option<u16>,
     /// Whether something other than the keys has changed the game since the last state.
     changed: bool,
-    /// A hash of what acts on the game, apart from the keys: frozen values, cheats and sensors.
+    /// A hash of what acts on the game, apart from the keys: frozen values, cheats, sensors and writes to the ROM.
     surroundings: u64,
+    /// How many times the ROM in memory has changed.
+    rom_changes: u32,
     /// The checksum of the game.
     game: Option<u32>,
 }
@@ -62,6 +64,8 @@ pub(super) enum Influence {
     Change,
     /// The operation changes something that acts on the game in all later frames, such as a cheat.
     Surroundings,
+    /// The operation changes the ROM, which states do not contain. So the change acts on all later frames, too.
+    Rom,
     /// The next frame does not follow from the last one.
     Break,
 }
@@ -69,6 +73,13 @@ pub(super) enum Influence {
 impl Influence {
     pub fn of(op: &Op) -> Influence {
         use OpKind::*;
+        if let Op::DomainWrite8 { domain, .. }
+        | Op::DomainWrite16 { domain, .. }
+        | Op::DomainWrite32 { domain, .. } = op
+            && domain.starts_with("cart")
+        {
+            return Influence::Rom;
+        }
         match op.kind() {
             Write8 | Write16 | Write32 | WriteRange | WriteAt | DomainWrite8 | DomainWrite16
             | DomainWrite32 | WriteRegister | LoadSaveFile | AutoloadSave | Step => Influence::Change,
@@ -102,6 +113,7 @@ impl HistoryKeeper {
             keys: None,
             changed: false,
             surroundings: 0,
+            rom_changes: 0,
             game: None,
         }
     }
@@ -230,10 +242,13 @@ impl Machine {
 
     /// Called after an operation with this influence was performed.
     pub(super) fn after_operation(&mut self, influence: Influence) {
-        if matches!(influence, Influence::Change | Influence::Surroundings) {
+        if matches!(influence, Influence::Change | Influence::Surroundings | Influence::Rom) {
             self.keeper.note_change(self.core.frame_counter());
         }
-        if influence == Influence::Surroundings {
+        if influence == Influence::Rom {
+            self.keeper.rom_changes += 1;
+        }
+        if matches!(influence, Influence::Surroundings | Influence::Rom) {
             self.note_surroundings();
         }
     }
@@ -245,14 +260,25 @@ impl Machine {
         }
     }
 
-    /// Called when cheats or frozen values have changed.
-    pub(super) fn note_surroundings(&mut self) {
+    /// Called when another game, or the same game again, was loaded.
+    pub(super) fn note_loaded_game(&mut self) {
+        // libmgba has removed all cheats.
+        self.cheats.drop_if_removed(&mut self.core);
+        self.frozen.drop_others(&self.core);
+        // The ROM is as in its file again.
+        self.keeper.rom_changes += u32::from(self.keeper.rom_changes > 0);
+        self.note_surroundings();
+    }
+
+    /// Called when something that acts on the game has changed.
+    fn note_surroundings(&mut self) {
         self.keeper.surroundings = self.surroundings();
     }
 
-    /// A hash of what acts on the game, apart from the keys: frozen values, cheats and sensors.
+    /// A hash of what acts on the game, apart from the keys: frozen values, cheats, sensors and writes to the ROM.
     fn surroundings(&self) -> u64 {
-        let all = (self.frozen.list(), self.cheats.list(), sensors::list(&self.core));
+        let all =
+            (self.frozen.list(), self.cheats.list(), sensors::list(&self.core), self.keeper.rom_changes);
         let mut hasher = DefaultHasher::new();
         format!("{all:?}").hash(&mut hasher);
         hasher.finish()

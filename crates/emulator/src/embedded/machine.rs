@@ -119,12 +119,7 @@ impl Machine {
             Discontinuity::Reset => self.send_event(EventKind::Reset),
             Discontinuity::State => self.send_event(EventKind::State),
             // The worker sends the event for this, with the game's title.
-            Discontinuity::Game => {
-                // libmgba has removed all cheats.
-                self.cheats.drop_if_removed(&mut self.core);
-                self.frozen.drop_others(&self.core);
-                self.note_surroundings();
-            }
+            Discontinuity::Game => self.note_loaded_game(),
         }
     }
 

@@ -276,3 +276,13 @@ fn frames_with_a_cheat_are_not_reproduced_after_the_game_was_loaded_again() {
     let reached = number(call(&emulator, Op::Rewind { frame: first + 50, line: 1 }));
     assert_eq!(reached, i64::from(first + 30));
 }
+
+#[test]
+fn frames_before_a_write_to_the_rom_are_not_reproduced_with_it() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    run(&emulator, 75);
+    let address = DEMO.len() as u32 - 1;
+    call(&emulator, Op::DomainWrite8 { domain: "cart0".to_owned(), address, value: 1 });
+    assert_eq!(number(call(&emulator, back(first + 40))), i64::from(first + 30));
+}
