@@ -37,9 +37,10 @@ class AsyncBatch:
         self._operations: list[calls.Operation[Any]] = []
         self._results: list[Result[Any]] = []
         self.frame: int | None = None
+        self._has_run = False
 
     def _add(self, operation: calls.Operation[T]) -> Result[T]:
-        if self.frame is not None:
+        if self._has_run:
             raise FramewireError("the batch has run; begin another one with batch()")
         result = Result[T]()
         self._operations.append(operation)
@@ -117,6 +118,8 @@ class AsyncBatch:
 
     async def run(self) -> None:
         """Performs the operations."""
+        # Even if this fails, the end of `with` must not perform them again.
+        self._has_run = True
         try:
             reply = await self._transport.perform(calls.batch(self._operations))
         except FramewireError as error:
@@ -143,5 +146,5 @@ class AsyncBatch:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is None and self._operations and self.frame is None:
+        if error is None and self._operations and not self._has_run:
             await self.run()

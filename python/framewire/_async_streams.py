@@ -29,6 +29,10 @@ class AsyncHeld:
         self._transport = transport
         self._end = end
 
+    async def begin(self, call: calls.Call[None]) -> None:
+        """Holds the keys, or begins the pause or lockstep. If that is cancelled or interrupted, undoes it."""
+        await self._transport.perform(call, self._end)
+
     async def release(self) -> None:
         """Releases the keys, or ends the pause or lockstep."""
         await self._transport.perform(self._end)

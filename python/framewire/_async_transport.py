@@ -100,16 +100,22 @@ class AsyncTransport:
         """Connects for the first time. Makes only one attempt."""
         await self._connect(0.0)
 
-    async def perform(self, call: Call[T]) -> T:
-        """Sends a request and waits for its reply."""
+    async def perform(self, call: Call[T], undo: Call[None] | None = None) -> T:
+        """Sends a request and waits for its reply. If that is cancelled, sends `undo`."""
         self._check_open()
-        pending = _Waiting(call.method, call.params, call.changes, self._loop.create_future())
+        future: asyncio.Future[Any] = self._loop.create_future()
+        pending = _Waiting(call.method, call.params, call.changes, future)
         self._session.submit(pending)
         self._send_soon()
         try:
-            result = await pending.future
+            result = await future
         except asyncio.CancelledError:
             self._session.abandon(pending)
+            # If the reply came just before the cancellation, the future is done and has a result.
+            failed = future.done() and not future.cancelled() and future.exception() is not None
+            if undo is not None and not failed and not self._closed:
+                self._session.undo(pending, undo)
+                self._send_soon()
             raise
         return call.parse(result)
 

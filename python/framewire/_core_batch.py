@@ -33,9 +33,10 @@ class CoreBatch:
         self._core = core
         self._operations: list[tuple[Callable[[], Any], Result[Any]]] = []
         self.frame: int | None = None
+        self._has_run = False
 
     def _add(self, operation: Callable[[], T]) -> Result[T]:
-        if self.frame is not None:
+        if self._has_run:
             raise FramewireError("the batch has run; begin another one with batch()")
         result = Result[T]()
         self._operations.append((operation, result))
@@ -113,6 +114,8 @@ class CoreBatch:
 
     def run(self) -> None:
         """Performs the operations."""
+        # Even if this fails, the end of `with` must not perform them again.
+        self._has_run = True
         failure: FramewireError | None = None
         for number, (operation, result) in enumerate(self._operations):
             if failure is not None:
@@ -135,7 +138,7 @@ class CoreBatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is None and self._operations and self.frame is None:
+        if error is None and self._operations and not self._has_run:
             self.run()
 
 

@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from websockets.client import ClientProtocol
@@ -25,6 +25,9 @@ from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, TooLarge, from_problem
+
+if TYPE_CHECKING:
+    from framewire._calls import Call
 
 Json = Any
 
@@ -111,9 +114,11 @@ class Pending(ABC):
         message: The encoded request.
         repeatable: Whether the request can be sent again: it changes nothing, or it has a key.
         sends: How many times the request was sent.
+        sent: When it was sent for the first time.
+        lost: The earliest time at which its reply can have been lost; None if no connection broke after it was sent.
     """
 
-    __slots__ = ("id", "key", "message", "method", "params", "repeatable", "sends")
+    __slots__ = ("id", "key", "lost", "message", "method", "params", "repeatable", "sends", "sent")
 
     def __init__(self, method: str, params: dict[str, Json], changes: bool) -> None:
         self.id = 0
@@ -123,6 +128,8 @@ class Pending(ABC):
         self.key: str | None = None
         self.message = b""
         self.sends = 0
+        self.sent = 0.0
+        self.lost: float | None = None
 
     @abstractmethod
     def settle(self, result: Json, error: FramewireError | None) -> None:
@@ -218,6 +225,8 @@ class Session:
         self.numbers: dict[int, Subscription] = {}
         self.open = False
         self.lockstep = False
+        # Lockstep ended with its connection while no request was open. The next request fails with this error.
+        self._lockstep_error: FramewireError | None = None
         self.heard = 0.0
         self.pinged: float | None = None
 
@@ -235,6 +244,9 @@ class Session:
 
     def submit(self, pending: Pending) -> None:
         """Sends a request, or keeps it until it can be sent."""
+        if (error := self._lockstep_error) is not None and not isinstance(pending, _Undo):
+            self._lockstep_error = None
+            raise error
         self._last_id += 1
         pending.id = self._last_id
         params = pending.params
@@ -269,6 +281,11 @@ class Session:
             self._in_flight[pending.id] = _Abandoned(pending)
         elif pending in self._unsent:
             self._unsent.remove(pending)
+
+    def undo(self, pending: Pending, call: Call[None]) -> None:
+        """Sends a call that undoes a request, if the server may have performed the request."""
+        if pending.sends > 0:
+            self.submit(_Undo(call.method, call.params, call.changes))
 
     def notify(self, method: str, params: dict[str, Json]) -> None:
         """Sends a request without a reply, if there is a connection."""
@@ -306,6 +323,8 @@ class Session:
     def _send(self, pending: Pending) -> None:
         assert self._protocol is not None
         self._in_flight[pending.id] = pending
+        if pending.sends == 0:
+            pending.sent = time.monotonic()
         pending.sends += 1
         self._protocol.send_text(pending.message)
 
@@ -372,6 +391,18 @@ class Session:
             request = {"jsonrpc": "2.0", "id": again.id, "method": again.method, "params": again.params}
             again.message = _encode(request).encode()
             self._send(again)
+        # The server may have forgotten the keys of these requests, so it would perform them again.
+        since = time.monotonic() - KEY_LIFE
+        forgotten = [each for each in self._unsent if each.lost is not None and each.lost <= since]
+        for each in forgotten:
+            self._unsent.remove(each)
+        self._fail(
+            forgotten,
+            ConnectionLost(
+                f"the connection to {self.url} broke before the reply, and there was no other one for {KEY_LIFE / 60:g} "
+                "minutes, which is how long the server remembers an idempotency key; the request may have been performed"
+            ),
+        )
         self._send_unsent()
 
     def _frame(self, frame: Frame) -> None:
@@ -432,9 +463,15 @@ class Session:
                 f"the connection to {self.url} broke ({why}), and lockstep ended with it: the game may have run on; begin "
                 "lockstep again, and load a state if your program needs one"
             )
-            self._fail([*sent, *self._unsent], error)
+            waiting = [*sent, *self._unsent]
+            if all(isinstance(each, _Undo) for each in waiting):
+                self._lockstep_error = error
+            self._fail(waiting, error)
             self._unsent.clear()
             return
+        for each in sent:
+            if each.key is not None and each.lost is None:
+                each.lost = max(self.heard, each.sent)
         again = [each for each in sent if each.repeatable and each.sends < MOST_SENDS]
         self._unsent.extendleft(reversed(again))
         self._fail(
@@ -507,6 +544,15 @@ class _Abandoned(Pending):
         # The session looks at the parameters of `lockstep` when the reply comes.
         super().__init__(of.method, of.params if of.method == "lockstep" else {}, changes=False)
         self.id = of.id
+
+    def settle(self, result: Json, error: FramewireError | None) -> None:
+        pass
+
+
+class _Undo(Pending):
+    """A request that undoes an abandoned one. Nobody waits for its reply."""
+
+    __slots__ = ()
 
     def settle(self, result: Json, error: FramewireError | None) -> None:
         pass

@@ -29,6 +29,10 @@ class Held:
         self._transport = transport
         self._end = end
 
+    def begin(self, call: calls.Call[None]) -> None:
+        """Holds the keys, or begins the pause or lockstep. If that is cancelled or interrupted, undoes it."""
+        self._transport.perform(call, self._end)
+
     def release(self) -> None:
         """Releases the keys, or ends the pause or lockstep."""
         self._transport.perform(self._end)

@@ -12,6 +12,7 @@ import ssl as tls
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from framewire._calls import Call
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 _WANTS = (BlockingIOError, tls.SSLWantReadError, tls.SSLWantWriteError)
 _RECEIVE = 1 << 18
+# How many seconds a thread waits for room in the socket's buffer, before it looks again at what has come for it.
+_WRITE_SECONDS = 0.1
 
 
 class _Waiting(Pending):
@@ -53,18 +56,21 @@ class SyncTransport:
         self._lock = threading.Lock()
         self._handed_over = threading.Condition(self._lock)
         self._reading = False
+        self._writing = False
         self._socket: socket.socket | None = None
         self._poll: Callable[[bool, float], None] = _never
         self._outgoing = b""
         self._closed = False
+        # If a call stopped its attempts to connect at its deadline: when the first of them began, and when the last failed.
+        self._tries: tuple[float, float] | None = None
 
     def start(self) -> None:
         """Connects for the first time. Makes only one attempt."""
         with self._lock:
             self._connect(0.0)
 
-    def perform(self, call: Call[T]) -> T:
-        """Sends a request and waits for its reply."""
+    def perform(self, call: Call[T], undo: Call[None] | None = None) -> T:
+        """Sends a request and waits for its reply. If that is interrupted, sends `undo`."""
         pending = _Waiting(call.method, call.params, call.changes)
         with self._lock:
             self._check_open()
@@ -75,6 +81,9 @@ class SyncTransport:
             finally:
                 if not pending.done:
                     self._session.abandon(pending)
+                    if undo is not None and not self._closed:
+                        self._session.undo(pending, undo)
+                        self._flush()
         if pending.error is not None:
             raise pending.error
         return call.parse(pending.result)
@@ -144,21 +153,37 @@ class SyncTransport:
             if left is not None and left <= 0:
                 return
             if self._reading:
-                self._handed_over.wait(left)
+                # The reading thread may wait only for bytes to read, and for long. So this thread writes the rest.
+                if self._outgoing and self._socket is not None and not self._writing:
+                    self._write_rest(self._socket, left)
+                else:
+                    self._handed_over.wait(left)
                 continue
             self._reading = True
             try:
-                self._read(left)
+                self._read(left, deadline)
             finally:
                 self._reading = False
                 self._handed_over.notify_all()
 
-    def _read(self, left: float | None) -> None:
+    def _write_rest(self, connection: socket.socket, left: float | None) -> None:
+        """Waits until the socket accepts more bytes, and writes them, while another thread reads."""
+        self._writing = True
+        self._lock.release()
+        try:
+            _wait_for_room(connection, _WRITE_SECONDS if left is None else min(left, _WRITE_SECONDS))
+        finally:
+            self._lock.acquire()
+            self._writing = False
+            self._handed_over.notify_all()
+        self._flush()
+
+    def _read(self, left: float | None, deadline: float | None) -> None:
         """Waits for bytes and passes them to the session; connects again if there is no connection."""
         if self._socket is None:
             if not self._session.busy:
                 return
-            self._connect(self._retry)
+            self._connect(self._retry, deadline)
             return
         try:
             buffered = isinstance(self._socket, tls.SSLSocket) and self._socket.pending()
@@ -210,13 +235,19 @@ class SyncTransport:
         self._poll = _never
         self._outgoing = b""
 
-    def _connect(self, retry: float) -> None:
-        """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too."""
+    def _connect(self, retry: float, deadline: float | None = None) -> None:
+        """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too.
+
+        Returns without a connection at `deadline`. The next call then continues the attempts.
+        """
         begun = time.monotonic()
+        if self._tries is not None and begun - self._tries[1] <= retry:
+            begun = self._tries[0]
         pause = 0.05
         while True:
             try:
                 self._shake_hands(min(self._timeout, max(begun + retry - time.monotonic(), 5.0)))
+                self._tries = None
                 return
             except Refused as refused:
                 error, final = refused.error, refused.final
@@ -230,17 +261,22 @@ class SyncTransport:
             self._drop()
             self._session.lost(str(error))
             if self._closed or final or time.monotonic() + pause > begun + retry:
+                self._tries = None
                 self._session.give_up(error)
                 raise error
+            self._tries = (begun, time.monotonic())
             self._lock.release()
             try:
-                time.sleep(pause)
+                time.sleep(pause if deadline is None else max(0.0, min(pause, deadline - time.monotonic())))
             finally:
                 self._lock.acquire()
+            if deadline is not None and time.monotonic() >= deadline:
+                return
             pause = min(2 * pause, 1.0)
 
     def _shake_hands(self, timeout: float) -> None:
         host, port, secure = self._session.address
+        end = time.monotonic() + timeout
         self._lock.release()
         try:
             connection = socket.create_connection((host, port), timeout)
@@ -261,6 +297,8 @@ class SyncTransport:
         self._session.connect()
         connection.sendall(b"".join(self._session.data_to_send()))
         while not self._session.open:
+            # `recv` has its own time-out for each part of the answer.
+            connection.settimeout(max(end - time.monotonic(), 0.001))
             self._session.received(connection.recv(_RECEIVE))
         connection.setblocking(False)
         self._poll = _poller(connection)
@@ -269,6 +307,17 @@ class SyncTransport:
 
 def _never(_write: bool, _timeout: float) -> None:
     """Does not wait, because there is no socket."""
+
+
+def _wait_for_room(connection: socket.socket, seconds: float) -> None:
+    """Waits until the socket can be written, for `seconds` at most."""
+    with suppress(OSError, ValueError):  # another thread has closed it
+        if hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(connection, select.POLLOUT)
+            poll.poll(seconds * 1000)
+        else:
+            select.select([], [connection], [], seconds)
 
 
 def _poller(connection: socket.socket) -> Callable[[bool, float], None]:

@@ -303,8 +303,9 @@ class AsyncClient:
     @starting
     async def hold(self, keys: Keys) -> AsyncHeld:
         """Holds keys until `release`, or until the end of `async with client.hold(keys):`."""
-        await self._transport.perform(calls.hold(keys).call())
-        return AsyncHeld(self._transport, calls.release(keys).call())
+        held = AsyncHeld(self._transport, calls.release(keys).call())
+        await held.begin(calls.hold(keys).call())
+        return held
 
     async def release(self, keys: Keys | None = None) -> None:
         """Releases these keys, or all held keys."""
@@ -333,8 +334,9 @@ class AsyncClient:
     @starting
     async def pause(self) -> AsyncHeld:
         """Pauses the game until `resume`, or until the end of `async with client.pause():`. Requests still work."""
-        await self._transport.perform(calls.plain("pause").call())
-        return AsyncHeld(self._transport, calls.plain("resume").call())
+        held = AsyncHeld(self._transport, calls.plain("resume").call())
+        await held.begin(calls.plain("pause").call())
+        return held
 
     async def resume(self) -> None:
         """Continues the game: ends a pause or lockstep."""
@@ -348,8 +350,9 @@ class AsyncClient:
             timeout: Lockstep ends after this many milliseconds (1 to 60,000) without a request. It also ends when the
                 connection breaks; a request that has no reply at that time raises `ConnectionLost`.
         """
-        await self._transport.perform(calls.lockstep(timeout).call())
-        return AsyncHeld(self._transport, calls.lockstep(0).call())
+        held = AsyncHeld(self._transport, calls.lockstep(0).call())
+        await held.begin(calls.lockstep(timeout).call())
+        return held
 
     async def set_speed(self, speed: float | str) -> None:
         """Sets the speed: a factor from 0.01 to 1000, or `"unlimited"`. Not available with an mGBA window."""

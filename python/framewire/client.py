@@ -299,8 +299,9 @@ class Client:
 
     def hold(self, keys: Keys) -> Held:
         """Holds keys until `release`, or until the end of `with client.hold(keys):`."""
-        self._transport.perform(calls.hold(keys).call())
-        return Held(self._transport, calls.release(keys).call())
+        held = Held(self._transport, calls.release(keys).call())
+        held.begin(calls.hold(keys).call())
+        return held
 
     def release(self, keys: Keys | None = None) -> None:
         """Releases these keys, or all held keys."""
@@ -328,8 +329,9 @@ class Client:
 
     def pause(self) -> Held:
         """Pauses the game until `resume`, or until the end of `with client.pause():`. Requests still work."""
-        self._transport.perform(calls.plain("pause").call())
-        return Held(self._transport, calls.plain("resume").call())
+        held = Held(self._transport, calls.plain("resume").call())
+        held.begin(calls.plain("pause").call())
+        return held
 
     def resume(self) -> None:
         """Continues the game: ends a pause or lockstep."""
@@ -342,8 +344,9 @@ class Client:
             timeout: Lockstep ends after this many milliseconds (1 to 60,000) without a request. It also ends when the
                 connection breaks; a request that has no reply at that time raises `ConnectionLost`.
         """
-        self._transport.perform(calls.lockstep(timeout).call())
-        return Held(self._transport, calls.lockstep(0).call())
+        held = Held(self._transport, calls.lockstep(0).call())
+        held.begin(calls.lockstep(timeout).call())
+        return held
 
     def set_speed(self, speed: float | str) -> None:
         """Sets the speed: a factor from 0.01 to 1000, or `"unlimited"`. Not available with an mGBA window."""

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -101,6 +102,7 @@ class Proxy:
         silent: How many connections become silent. A connection becomes silent when the server sends something on it:
             from then on, nothing from the server is forwarded. It stays open.
         refuse: Whether to end new connections at once.
+        slow: Whether to forward requests slowly.
         cuts: How many times connections were ended on purpose.
         accepted: How many connections were accepted and forwarded.
     """
@@ -111,6 +113,7 @@ class Proxy:
     budget: tuple[int, int] | None = None
     silent: int = 0
     refuse: bool = False
+    slow: bool = False
     cuts: int = 0
     accepted: int = 0
     random: random.Random = field(default_factory=lambda: random.Random(1))
@@ -186,6 +189,8 @@ class Proxy:
                     self.silent -= 1
                 if mute:
                     continue
+                if self.slow and requests:
+                    time.sleep(0.002)
                 if left:
                     left[0] -= len(data)
                     if left[0] < 0:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import framewire
-from framewire import Client, aio
+from framewire import Client, _async_transport, aio
 from tests.servers import Server
 
 
@@ -63,6 +63,36 @@ async def test_a_call_of_watch_or_events_that_is_cancelled_leaves_no_subscriptio
         with pytest.raises(asyncio.CancelledError):
             await call
         assert not client._transport._session.subscriptions
+
+
+@pytest.mark.parametrize("has_reply", [False, True])
+async def test_a_hold_or_pause_that_is_cancelled_is_undone(
+    client: aio.AsyncClient, monkeypatch: pytest.MonkeyPatch, has_reply: bool
+) -> None:
+    calls: list[asyncio.Future[Any]] = []
+    settle = _async_transport._Waiting.settle
+
+    def settle_and_cancel(pending: Any, result: Any, error: Any) -> None:
+        settle(pending, result, error)
+        if calls:
+            calls.pop().cancel()
+
+    methods: list[Callable[[], Any]] = [lambda: client.hold("A"), client.lockstep, client.pause]
+    for begin in methods:
+        call = asyncio.ensure_future(begin().__aenter__())
+        if has_reply:
+            # The call is cancelled after its reply has come, and before the call returns.
+            calls.append(call)
+            monkeypatch.setattr(_async_transport._Waiting, "settle", settle_and_cancel)
+        else:
+            await asyncio.sleep(0)
+            call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        async with client.watch("frame") as changes:
+            for _ in range(3):
+                await changes.next(5)
+        assert await client.read("held") == 0
 
 
 async def test_events_without_a_change_do_not_extend_the_timeout_of_a_watch(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import http.server
 import json
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.sync.server import ServerConnection
@@ -30,6 +33,11 @@ def paused(emulator: Client) -> Client:
     """The demo game, paused. While it runs, it loses a life about two seconds after the reset."""
     emulator.pause()
     return emulator
+
+
+def wait_in_vain(stream: Any, timeout: float) -> None:
+    with pytest.raises(framewire.WaitTimeout):
+        stream.next(timeout)
 
 
 def test_a_change_whose_reply_is_lost_is_done_once(emulator: Client, proxy: Proxy) -> None:
@@ -130,6 +138,31 @@ def test_lockstep_that_ends_with_its_connection_is_reported(emulator: Client, pr
             assert client.advance(2) == client.frame()
         held.release()
     assert emulator.info().run == "running"
+
+
+async def test_lockstep_that_ends_between_two_calls_is_reported(client: aio.AsyncClient, proxy: Proxy) -> None:
+    await client.lockstep()
+    await client.advance()
+    proxy.cut()
+    await asyncio.sleep(0.3)
+    with pytest.raises(framewire.ConnectionLost, match="lockstep ended with it"):
+        await client.advance()
+    assert (await client.info()).run == "running"
+
+
+def test_lockstep_that_ends_while_another_thread_reads_is_reported(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url) as client:
+        client.lockstep()
+        client.advance()
+        events = client.events()
+        thread = threading.Thread(target=wait_in_vain, args=(events, 1))
+        thread.start()
+        time.sleep(0.1)
+        proxy.cut()
+        time.sleep(0.3)
+        with pytest.raises(framewire.ConnectionLost, match="lockstep ended with it"):
+            client.advance()
+        thread.join()
 
 
 def test_lockstep_whose_reply_is_lost_begins_on_the_next_connection(emulator: Client, proxy: Proxy) -> None:
@@ -264,6 +297,90 @@ def test_a_request_without_an_idempotency_key_is_not_repeated(
         with pytest.raises(framewire.ConnectionLost, match="may have been performed"):
             client.advance()
         assert client.frame() == start + 2
+
+
+def test_a_change_is_not_repeated_after_the_server_has_forgotten_its_key(
+    emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("framewire._session.KEY_LIFE", 0.5)
+    emulator.pause()
+    with framewire.connect(proxy.url) as client:
+        start = client.frame()
+        proxy.drop_replies = 1
+        proxy.refuse = True
+        back = threading.Timer(1, lambda: setattr(proxy, "refuse", False))
+        back.start()
+        with pytest.raises(framewire.ConnectionLost, match="how long the server remembers"):
+            client.advance()
+        back.join()
+        assert client.frame() == start + 1
+
+
+def test_a_batch_whose_error_was_handled_is_not_performed_again(
+    emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("framewire._session.MOST_KEYS", 0)
+    emulator.pause()
+    with framewire.connect(proxy.url) as client:
+        start = client.frame()
+        with client.batch() as batch:
+            batch.advance()
+            proxy.drop_replies = 1
+            with pytest.raises(framewire.ConnectionLost):
+                batch.run()
+        assert client.frame() == start + 1
+
+
+def test_a_large_request_does_not_wait_for_a_thread_that_waits_for_a_change(paused: Client, proxy: Proxy) -> None:
+    # Connections inherit the small buffer.
+    proxy._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    proxy.slow = True
+    with framewire.connect(proxy.url) as client:
+        changes = client.watch("lives")
+        thread = threading.Thread(target=wait_in_vain, args=(changes, 5))
+        thread.start()
+        time.sleep(0.1)
+        begun = time.monotonic()
+        with pytest.raises(framewire.InvalidData):
+            client.recordings.add("large", bytes(5_000_000))
+        assert time.monotonic() - begun < 3
+        thread.join()
+
+
+def test_next_keeps_its_timeout_while_the_server_is_away(paused: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url, retry=2) as client, client.watch("lives") as changes:
+        proxy.refuse = True
+        proxy.cut()
+        begun = time.monotonic()
+        with pytest.raises(framewire.WaitTimeout):
+            changes.next(timeout=0.4)
+        assert time.monotonic() - begun < 1
+        # The next calls continue the attempts, so they end as if there were no time-outs.
+        with pytest.raises(framewire.ConnectionFailed):
+            while time.monotonic() - begun < 10:
+                try:
+                    changes.next(timeout=0.4)
+                except framewire.WaitTimeout:
+                    continue
+        assert 1.5 < time.monotonic() - begun < 4
+
+
+def test_a_handshake_that_comes_byte_by_byte_ends_in_time() -> None:
+    def answer(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            for byte in b"HTTP/1.1 101 Switching Protocols":
+                connection.sendall(bytes([byte]))
+                time.sleep(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer, args=(listener,))
+        thread.start()
+        begun = time.monotonic()
+        with pytest.raises(framewire.ConnectionFailed, match="timed out"):
+            framewire.connect(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.5)
+        assert time.monotonic() - begun < 2
+        thread.join()
 
 
 def test_a_request_that_always_breaks_its_connection_fails(emulator: Client, proxy: Proxy) -> None:

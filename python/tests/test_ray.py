@@ -203,6 +203,27 @@ def test_environments_move_to_nodes_that_are_added(cluster: Cluster) -> None:
         assert_same(found, expected)
 
 
+def test_environments_survive_a_rescale_whose_workers_do_not_start(second: Any) -> None:
+    expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), 20)
+    with Fleet(None, "memory", num_envs=ENVS) as fleet:
+        found: list[Any] = [fleet.reset(seed=5)[0].copy()]
+        for step in range(20):
+            if step == 11:
+                timeout, fleet._pool._start_timeout = fleet._pool._start_timeout, 0.0
+                with pytest.raises(FleetError, match="did not start within"):
+                    fleet.rescale()
+                with pytest.raises(InvalidRequest, match="call rescale again"):
+                    fleet.step(actions(step))
+                with pytest.raises(InvalidRequest, match="call rescale again"):
+                    fleet.send(actions(step, 2), [0, 1])
+                fleet._pool._start_timeout = timeout
+                assert fleet.rescale() == 2
+            observation, reward, terminated, truncated, info = fleet.step(actions(step))
+            found.append((observation.copy(), reward.copy(), terminated.copy(), truncated.copy(), info["score"].copy()))
+        found.append(fleet.state_hashes())
+        assert_same(found, expected)
+
+
 def test_workers_are_received_one_by_one(second: Any) -> None:
     expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), 20)
     with Fleet(None, "memory", num_envs=ENVS) as fleet:

@@ -187,6 +187,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._infos = {name: np.zeros(num_envs) for name in self._info_names}
         # Which of the two sets of arrays the last step used.
         self._last = 0
+        # The states of all environments while `rescale` moves them, and after it has failed.
+        self._moving: Saved | None = None
 
     def __enter__(self) -> Fleet:
         """The fleet."""
@@ -276,6 +278,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
         if one.is_playing:
             raise InvalidRequest("the last step of these environments was not received; call recv first")
+        self._check_moved("send")
         self._check_begun()
         values = self._checked(actions, one.count)
         self._check_over(ids)
@@ -323,28 +326,34 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Args:
             workers: The number of actors. The default is one per node, or as many as fit with `cores_per_worker`.
+
+        Raises:
+            FleetError: The workers did not start. No state is lost: call `rescale` again.
         """
         self._check_idle("rescale")
         places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, self.num_envs)
-        states: list[bytes] = []
-        hashes: list[str] = []
-        self.checkpoint()
+        if self._moving is None:
+            self.checkpoint()
+            moving = Saved([], [])
+            for group in self._groups:
+                if group.saved is not None:
+                    moving.states.extend(group.saved.states)
+                    moving.hashes.extend(group.saved.hashes)
+                # The new workers have other rows, so the last observations of all environments must be in the same set.
+                self._move_rows(group, self._last)
+            self._moving = moving
         for group in self._groups:
-            if group.saved is not None:
-                states += group.saved.states
-                hashes += group.saved.hashes
-            # The new workers have other rows, so the last observations of all environments must be in the same set.
-            self._move_rows(group, self._last)
             self._end(group)
         self._start_all(places)
         for group in self._groups:
             group.into = self._last
-            group.saved = Saved(states[group.rows], hashes[group.rows])
+            group.saved = Saved(self._moving.states[group.rows], self._moving.hashes[group.rows])
         for group in self._groups:
             try:
                 self._restore(group)
             except LOST as error:
                 self._replace(group, error)
+        self._moving = None
         return len(self._groups)
 
     def checkpoint(self) -> None:
@@ -616,8 +625,14 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _check_idle(self, name: str) -> None:
         if self.closed:
             raise InvalidRequest("the fleet is closed; make a new one")
+        if name != "rescale":
+            self._check_moved(name)
         if any(group.is_playing for group in self._groups):
             raise InvalidRequest(f"{name} needs the results of all steps that were begun; call recv until all are received")
+
+    def _check_moved(self, name: str) -> None:
+        if self._moving is not None:
+            raise InvalidRequest(f"{name} needs all workers, but rescale has failed; call rescale again")
 
     def _check_begun(self) -> None:
         if not self._has_begun.any():
