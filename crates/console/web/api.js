@@ -126,10 +126,11 @@ export class Api {
    * @param {string} path
    * @param {unknown} json
    * @param {Method} [method]
+   * @param {Action["query"]} [query]
    * @returns {Promise<T>}
    */
-  async ask(path, json, method = "POST") {
-    const { content } = await this.#fetch(this.addressed({ title: "", method, path, json }));
+  async ask(path, json, method = "POST", query = {}) {
+    const { content } = await this.#fetch(this.addressed({ title: "", method, path, json, query }));
     return /** @type {T} */ (content);
   }
 

@@ -52,6 +52,14 @@ export function act({ api, poller }, action) {
 }
 
 /**
+ * The name of the selected emulator, for an action that is sent later. By then, another one may be selected.
+ * @type {(app: App) => string | undefined}
+ */
+export function selectedName({ api, status }) {
+  return api.emulator.value ?? status.value.emulator?.name;
+}
+
+/**
  * Reads something about the selected emulator. Asks over the WebSocket if it is open, because the server logs HTTP
  * requests, but not calls over a WebSocket.
  * @template T

@@ -1,12 +1,15 @@
 /** Commands that users run with a hotkey or by name. `?` lists the hotkeys; Ctrl+K opens the command palette. */
 
 import * as actions from "./actions.js";
-import { act, attempt } from "./app.js";
-import { keyboardPlays, mapping } from "./keyboard.js";
+import { act, attempt, selectedName } from "./app.js";
+import { FIELDS, keyboardPlays, mapping } from "./keyboard.js";
 import { FILTERS, filter, VOLUMES, volume } from "./look.js";
 import { runsOnRequest } from "./status.js";
 
-/** @import { App } from "./app.js" */
+/**
+ * @import { App } from "./app.js"
+ * @import { Action } from "./curl.js"
+ */
 
 /**
  * @typedef {object} Command
@@ -77,16 +80,15 @@ function mayTake(event) {
   if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
   const target = event.target;
   if (!(target instanceof Element)) return true;
-  if (target.closest("input:not(.scrub), select, textarea, dialog, [role=grid], [data-own-keys]"))
-    return false;
+  if (target.closest(FIELDS)) return false;
   return event.code !== "Space" || target.closest("button, a, summary") === null;
 }
 
 /** @type {(app: App) => Command[]} */
 function emulation(app) {
   const { status } = app;
-  /** The speed before fast forward; `undefined` if fast forward is off. @type {number | "unlimited" | undefined} */
-  let before;
+  /** Sets the speed before fast forward; `undefined` if fast forward is off. @type {Action | undefined} */
+  let back;
   /** Resolves when the last request for a speed has ended. @type {Promise<unknown> | undefined} */
   let sent;
   let isHeld = false;
@@ -106,18 +108,18 @@ function emulation(app) {
         isHeld = true;
         await sent;
         const { emulator } = status.value;
-        if (!isHeld || before !== undefined || typeof emulator?.speed !== "number") return;
-        before = emulator.speed;
+        if (!isHeld || back || typeof emulator?.speed !== "number") return;
+        // Another emulator may be selected before the key is released.
+        back = { ...actions.speed(emulator.speed), query: { emulator: selectedName(app) } };
         sent = act(app, actions.speed("unlimited"));
         await sent;
       },
       release: async () => {
         isHeld = false;
         await sent;
-        if (isHeld || before === undefined) return;
-        const speed = before;
-        before = undefined;
-        sent = act(app, actions.speed(speed));
+        if (isHeld || !back) return;
+        sent = act(app, back);
+        back = undefined;
         await sent;
       },
     },

@@ -26,6 +26,8 @@ export class Controller {
   #api;
   /** Mask of the keys that the emulator holds, as far as this page knows. */
   #sent = 0;
+  /** Mask of the keys whose last release may not have arrived. */
+  #unsure = 0;
   /** When each key was pressed. The index is the number of the key's bit. @type {number[]} */
   #since = [];
 
@@ -72,10 +74,19 @@ export class Controller {
 
   /** Sends the state of the keys again after a lost connection, because the last changes may not have arrived. */
   repeat() {
-    const sent = this.#sent;
+    const down = (this.#sent | this.#unsure) & ~this.held.value;
     this.#sent = 0;
-    if (sent & ~this.held.value) this.#emulation.release(sent & ~this.held.value);
+    if (down !== 0) void this.#confirm(down, this.#emulation.release(down));
     this.#send();
+  }
+
+  /**
+   * Waits for the answer to the release of keys. Without an answer, `repeat` releases them again.
+   * @type {(keys: number, isAnswered: Promise<boolean>) => Promise<void>}
+   */
+  async #confirm(keys, isAnswered) {
+    if (await isAnswered) this.#unsure &= ~keys;
+    else this.#unsure |= keys;
   }
 
   #send() {
@@ -93,8 +104,9 @@ export class Controller {
     forBits(released, (bit) => {
       if (now - (this.#since[bit] ?? 0) < SHORT_PRESS_MS) short |= 1 << bit;
     });
-    if (short !== 0) this.#emulation.releaseSoon(short);
-    if ((released & ~short) !== 0) this.#emulation.release(released & ~short);
+    const long = released & ~short;
+    if (short !== 0) void this.#confirm(short, this.#emulation.releaseSoon(short));
+    if (long !== 0) void this.#confirm(long, this.#emulation.release(long));
     this.#sent = held;
   }
 

@@ -38,6 +38,18 @@ export function fill(element, ...children) {
 }
 
 /**
+ * Replaces all children. In contrast to `fill`, children that stay keep the focus, and no click on them is lost.
+ * @type {(element: Element, ...children: Element[]) => void}
+ */
+export function refill(element, ...children) {
+  for (const child of [...element.children]) if (!children.includes(child)) child.remove();
+  children.forEach((child, at) => {
+    const there = element.children[at];
+    if (there !== child) element.insertBefore(child, there ?? null);
+  });
+}
+
+/**
  * The element of `index.html` with this id.
  * @type {(id: string) => HTMLElement}
  */

@@ -20,8 +20,8 @@ export function takeDroppedFiles(app) {
     // The list is empty after the event.
     const files = [...(event.dataTransfer?.files ?? [])];
     void attempt(async () => {
-      const { take } = await import("./files.js");
-      for (const file of files) void attempt(() => take(app, file));
+      const { takeAll } = await import("./files.js");
+      await takeAll(app, files);
     });
   });
 }

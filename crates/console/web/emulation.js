@@ -33,20 +33,24 @@ export class EmulatorClient {
 
   /** @param {number} mask */
   press(mask) {
-    this.#fireAndForget({ op: "add_keys", keys: mask });
-  }
-
-  /** @param {number} mask */
-  release(mask) {
-    this.#fireAndForget({ op: "clear_keys", keys: mask });
+    void this.#isAnswered({ op: "add_keys", keys: mask });
   }
 
   /**
-   * Releases keys after three frames, in which the game can read them: `hold_keys` adds two frames to its number.
+   * Releases keys. Returns whether the server answered.
+   * @param {number} mask
+   */
+  release(mask) {
+    return this.#isAnswered({ op: "clear_keys", keys: mask });
+  }
+
+  /**
+   * Releases keys after three frames, in which the game can read them: `hold_keys` adds two frames to its number. Returns
+   * whether the server answered.
    * @param {number} mask
    */
   releaseSoon(mask) {
-    this.#fireAndForget({ op: "hold_keys", keys: mask, frames: 1 });
+    return this.#isAnswered({ op: "hold_keys", keys: mask, frames: 1 });
   }
 
   /**
@@ -135,11 +139,17 @@ export class EmulatorClient {
   }
 
   /**
-   * Sends an operation and ignores its result and errors. If there is no emulator, the status badge shows that.
+   * Sends an operation and returns whether the server answered. The answer may be an error: if there is no emulator, the
+   * status badge shows that.
    * @param {object} op
    */
-  #fireAndForget(op) {
-    this.batch([op]).catch(() => {});
+  async #isAnswered(op) {
+    try {
+      await this.batch([op]);
+      return true;
+    } catch (error) {
+      return !(error instanceof ApiError && error.status === 0);
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
-import { attempt } from "./app.js";
+import { attempt, selectedName } from "./app.js";
 import { button } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el } from "./dom.js";
@@ -33,7 +33,8 @@ const ACCEPTED =
 export function fileButton(app) {
   const input = el("input", { type: "file", accept: ACCEPTED, multiple: true, hidden: true });
   input.addEventListener("change", () => {
-    for (const file of input.files ?? []) void attempt(() => take(app, file));
+    // The list is empty after `value` is cleared.
+    void takeAll(app, [...(input.files ?? [])]);
     input.value = "";
   });
   const hint = "Open a game, a state, a battery save or a recording. You can also drop it on the page.";
@@ -46,11 +47,21 @@ export function fileButton(app) {
 }
 
 /**
- * Loads a file. The extension of its name decides what kind of file it is.
+ * Loads files one after the other, games first: a save or a state that comes with a game belongs to this game. If the
+ * game is not loaded, the other files are not loaded either. They would go to the game that runs now.
+ * @type {(app: App, files: readonly File[]) => Promise<void>}
+ */
+export async function takeAll(app, files) {
+  const games = files.filter(({ name }) => GAME.test(name));
+  for (const game of games) if (!(await attempt(() => takeGame(app, game)))) return;
+  for (const file of files) if (!games.includes(file)) await attempt(() => take(app, file));
+}
+
+/**
+ * Loads a file that is not a game. The extension of its name decides what kind of file it is.
  * @type {(app: App, file: File) => Promise<void>}
  */
-export async function take(app, file) {
-  if (GAME.test(file.name)) return takeGame(app, file);
+async function take(app, file) {
   if (RECORDING.test(file.name)) {
     const name = serverName(file.name.replace(RECORDING, ""));
     await app.api.act(actions.uploadRecording(name, file));
@@ -65,20 +76,26 @@ export async function take(app, file) {
   );
 }
 
-/** @type {(app: App, file: File) => Promise<void>} */
+/**
+ * Uploads a game and loads it. Returns false if the user does not want to replace another game.
+ * @type {(app: App, file: File) => Promise<boolean>}
+ */
 async function takeGame(app, file) {
   const name = serverName(file.name);
+  const emulator = selectedName(app);
   try {
     await app.api.act(actions.uploadRom(name, file, false));
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     const detail =
       "The server has another game with this name. Its battery save is kept, and the new game uses it.";
-    if (!(await confirm(app.api, `Replace ${name}?`, detail, "Replace"))) return;
-    await app.api.act(actions.uploadRom(name, file, true));
+    if (!(await confirm(app.api, `Replace ${name}?`, detail, "Replace"))) return false;
+    const replacing = actions.uploadRom(name, file, true);
+    await app.api.act({ ...replacing, query: { ...replacing.query, emulator } });
   }
   toast(`Playing ${name}.`);
   await app.poller.refresh();
+  return true;
 }
 
 /** @type {(app: App, file: File) => Promise<void>} */
@@ -107,27 +124,29 @@ function serverName(name) {
  * @type {(app: App, action: Action, message: string) => Promise<void>}
  */
 export async function loadState(app, action, message) {
-  const before = app.api.copying.value ? undefined : await placeOf(app);
+  const back = app.api.copying.value ? undefined : await wayBack(app);
   await app.api.act(action);
   const undo = () =>
     attempt(async () => {
-      if (before) await app.api.act(actions.rewind(before.frame, before.line));
+      if (back) await app.api.act(back);
       await app.poller.refresh();
     });
-  toast(message, "good", before && { label: "Undo", act: undo });
+  toast(message, "good", back && { label: "Undo", act: undo });
   await app.poller.refresh();
 }
 
 /**
- * The emulator's current place in its history; `undefined` if its history is empty, or if the request fails.
- * @type {(app: App) => Promise<{ frame: number, line: number } | undefined>}
+ * The action that goes back to the emulator's current place in its history; `undefined` if its history is empty, or if
+ * the request for the place fails.
+ * @type {(app: App) => Promise<Action | undefined>}
  */
-async function placeOf(app) {
+async function wayBack(app) {
+  const emulator = selectedName(app);
   try {
     // No frame is as late as `first`, so the reply lists no states.
     /** @type {{ frame: number, line: number | null }} */
     const { frame, line } = await app.api.read("/v1/timeline", { first: 0xffff_ffff, marks: false });
-    return line === null ? undefined : { frame, line };
+    return line === null ? undefined : { ...actions.rewind(frame, line), query: { emulator } };
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 /** The list of frozen values, each with a button that unfreezes it. */
 
 import * as actions from "./actions.js";
+import { ApiError } from "./api.js";
 import { attempt, readQuietly } from "./app.js";
 import { button } from "./controls.js";
 import { el, fill } from "./dom.js";
@@ -57,7 +58,13 @@ export class FrozenList {
 
   /** Updates the list, unless it was updated a short time ago. */
   async refreshIfOld() {
-    if (performance.now() - this.#asked >= EVERY_MS) await this.refresh();
+    if (performance.now() - this.#asked < EVERY_MS) return;
+    try {
+      await this.refresh();
+    } catch (error) {
+      // The script of mGBA-http cannot freeze values.
+      if (!(error instanceof ApiError) || error.status !== 501) throw error;
+    }
   }
 
   async refresh() {

@@ -39,6 +39,9 @@ export const mapping = setting("keyboard", DEFAULT_MAPPING, isMapping);
 /** Whether the keyboard controls the game. */
 export const keyboardPlays = setting("keyboard-plays", true, (value) => typeof value === "boolean");
 
+/** The elements in which a key is neither a command nor goes back, because they need their keys themselves. */
+export const FIELDS = "input:not(.scrub), select, textarea, dialog, [role=grid], [data-own-keys]";
+
 /**
  * A copy of the mapping in which only `code` stands for `key`.
  * @type {(before: Mapping, code: string, key: Key) => Mapping}

@@ -169,6 +169,7 @@ rpc.onOpen(async () => {
   const may = await emulation.mayControl();
   if (may !== undefined) api.viewOnly.set(!may);
 });
+rpc.onDead = () => picture.video.restart();
 rpc.socket.start();
 void api.probe().catch(() => {});
 poller.start();

@@ -156,7 +156,10 @@ export class MemoryPanel {
       const here = place?.domain === this.#domain.value ? place : undefined;
       this.#grid.point(here?.address ?? 0, here?.length ?? 0);
     });
-    app.status.follow(({ emulator }) => this.#setConsole(isGameBoy(emulator)));
+    app.status.follow(({ emulator }) => {
+      // The game of an emulator that is not connected is not known.
+      if (emulator?.connected) this.#setConsole(isGameBoy(emulator));
+    });
     new ResizeObserver(() => this.#fit()).observe(this.element);
     TALL.addEventListener("change", () => this.#fit());
     this.goTo(FIRST);
@@ -340,19 +343,20 @@ export class MemoryPanel {
 
   async #refresh() {
     const begun = performance.now();
+    const emulator = this.#app.api.emulator.value;
+    let domain = this.#domain.value;
+    const isSame = () => emulator === this.#app.api.emulator.value && domain === this.#domain.value;
     try {
       if (this.#domains.length === 0) await this.#loadDomains();
       const start = this.#start;
-      const domain = this.#domain.value;
-      const emulator = this.#app.api.emulator.value;
+      domain = this.#domain.value;
       const bytes = await this.#emulation.read(domain, start, this.#length);
-      const isSame = start === this.#start && domain === this.#domain.value;
-      if (isSame && emulator === this.#app.api.emulator.value) this.#grid.update(bytes, performance.now());
+      if (start === this.#start && isSame()) this.#grid.update(bytes, performance.now());
       await this.#frozen.refreshIfOld();
       setText(this.#note, "");
       this.#inspect(this.#grid.selected);
     } catch (error) {
-      setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
+      if (isSame()) setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
     }
     if (!this.#visible) return;
     const pause = Math.max(10, EVERY_MS - (performance.now() - begun));

@@ -49,6 +49,8 @@ export function pad(controller, status) {
   );
   takePointers(root, cross, controller);
   status.follow(({ emulator }) => {
+    // The game of an emulator that is not connected is not known.
+    if (!emulator?.connected) return;
     for (const key of /** @type {const} */ (["L", "R"]))
       of(key)?.toggleAttribute("hidden", isGameBoy(emulator));
   });

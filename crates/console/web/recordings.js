@@ -69,8 +69,8 @@ export class RecordingsPanel {
   /** @type {readonly string[]} */
   #names = [];
   #visible = false;
-  /** Whether a recording may be running. */
-  #recording = true;
+  /** Whether a recording runs, as far as the page knows. Other clients can begin one too. */
+  #recording = false;
 
   /** @param {App} app */
   constructor(app) {
@@ -95,7 +95,6 @@ export class RecordingsPanel {
     );
     app.api.emulator.follow(() => {
       this.#shown = "";
-      this.#recording = true;
     });
   }
 
@@ -103,7 +102,6 @@ export class RecordingsPanel {
   shown(visible) {
     clearTimeout(this.#timer);
     this.#visible = visible;
-    this.#recording = true;
     if (visible) void this.#refresh();
   }
 
@@ -116,7 +114,6 @@ export class RecordingsPanel {
     const begun = await attempt(() => this.#app.api.act(actions.startRecording(name, replace)));
     if (!begun) return;
     this.#name.value = "";
-    this.#recording = true;
     await this.#refresh();
   }
 
@@ -151,7 +148,6 @@ export class RecordingsPanel {
   }
 
   async #refreshActive() {
-    if (!this.#recording) return;
     /** @type {ActiveRecording | undefined} */
     let active;
     try {

@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { isRejection } from "./api.js";
-import { attempt } from "./app.js";
+import { attempt, selectedName } from "./app.js";
 import { button } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { toast } from "./toast.js";
@@ -54,7 +54,7 @@ export class ReplayProgress {
    * @param {number | undefined} speed A multiple of the console's speed; `undefined` for as fast as possible.
    */
   async play(name, speed) {
-    const emulator = this.#app.api.emulator.value ?? this.#app.status.value.emulator?.name;
+    const emulator = selectedName(this.#app);
     /** @type {Replay | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.replay(name, speed)));
     if (!begun) return;

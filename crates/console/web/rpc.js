@@ -5,6 +5,8 @@ import { ReconnectingSocket } from "./socket.js";
 
 /** How long a call may wait for its answer. */
 const TIMEOUT_MS = 10_000;
+/** If a call gets no answer, and nothing else has arrived for this long either, the connection is dead. */
+const DEAD_MS = 20_000;
 
 /**
  * @typedef {object} PendingCall
@@ -32,11 +34,16 @@ export class Rpc {
   /** @type {Set<() => unknown>} */
   #openers = new Set();
   #lastId = 0;
+  /** When the connection opened, or when its last message arrived. */
+  #heard = 0;
+  /** Called when a dead connection is replaced. */
+  onDead = () => {};
 
   /** @param {() => string} url */
   constructor(url) {
     this.socket = new ReconnectingSocket(url, {
       open: () => {
+        this.#heard = performance.now();
         for (const opener of this.#openers) opener();
       },
       message: (data) => this.#receive(data),
@@ -60,6 +67,7 @@ export class Rpc {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
         reject(new ApiError("the server did not answer", 0));
+        this.#replaceIfDead();
       }, TIMEOUT_MS);
       this.#waiting.set(id, { resolve: /** @type {(value: unknown) => void} */ (resolve), reject, timer });
     });
@@ -83,8 +91,18 @@ export class Rpc {
     if (this.socket.connected.value) opener();
   }
 
+  /** Reconnects if the connection is dead. The browser may not notice that, for example after the network changes. */
+  #replaceIfDead() {
+    const { connected, losses } = this.socket;
+    if (!connected.value || performance.now() - this.#heard < DEAD_MS) return;
+    losses.set(losses.value + 1);
+    this.socket.restart();
+    this.onDead();
+  }
+
   /** @param {string | ArrayBuffer} data */
   #receive(data) {
+    this.#heard = performance.now();
     if (typeof data !== "string") return;
     const message = /** @type {Message} */ (JSON.parse(data));
     if (message.method !== undefined) {

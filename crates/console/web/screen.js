@@ -41,7 +41,7 @@ export function screen(app) {
   const video = new Video(canvas, app.api);
   app.api.emulator.follow(() => {
     video.forget();
-    video.socket.restart();
+    video.restart();
   });
   video.shape.follow(({ width, height }) => {
     // The layout of the whole page depends on the shape of the picture.

@@ -22,6 +22,12 @@ export function setting(name, defaultValue, valid) {
       // Without storage, the setting lasts until the page is closed.
     }
   });
+  // A tab changes only a part of a list or of a mapping. Without what other tabs have changed, it would undo their changes.
+  // The tests of modules run without a window.
+  if (typeof defaultValue === "object")
+    globalThis.addEventListener?.("storage", ({ key }) => {
+      if (key === PREFIX + name) store.set(read(name, defaultValue, valid));
+    });
   return store;
 }
 

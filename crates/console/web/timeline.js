@@ -4,12 +4,15 @@ import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, readQuietly } from "./app.js";
 import { button, disable } from "./controls.js";
-import { el, fill, setText } from "./dom.js";
-import { keyboardPlays, mapping } from "./keyboard.js";
+import { el, fill, refill, setText } from "./dom.js";
+import { FIELDS, keyboardPlays, mapping } from "./keyboard.js";
 import { Thumbnails } from "./thumbnails.js";
 import { VIEW_ONLY } from "./transport.js";
 
-/** @import { App } from "./app.js" */
+/**
+ * @import { App } from "./app.js"
+ * @import { ButtonLook } from "./controls.js"
+ */
 
 /**
  * A mark at a frame: a snapshot, a recording or an event.
@@ -73,6 +76,8 @@ export class Timeline {
   #held = el("div", { class: "held", "aria-hidden": "true" });
   #marks = el("div", { class: "marks" });
   #branches = el("div", { class: "branches" });
+  /** The buttons of snapshots, recordings and branches, by what they show. @type {Map<string, HTMLButtonElement>} */
+  #buttons = new Map();
   #time = el("output", { class: "time" });
   #slider = el("input", { type: "range", class: "scrub", "aria-label": "Timeline", step: 1 });
   #back = button({ label: "Rewind", hint: "Hold to go back (keyboard: , or `)" }, ({ detail }) => {
@@ -86,10 +91,13 @@ export class Timeline {
   /** The line that the strip shows. */
   #line = 0;
   /**
-   * Set while the user moves along the timeline. `ran` is whether the game ran before.
-   * @type {{ ran: boolean } | undefined}
+   * Set while the user moves along the timeline. `ran` is whether the game ran before. `emulator` and `line` are those
+   * along which the user moves: another emulator may be selected before the last request is sent.
+   * @type {{ ran: boolean, emulator: string | undefined, line: number } | undefined}
    */
   #moving;
+  /** How many times the user has chosen a frame. */
+  #scrubs = 0;
   /** The frame to go to next. @type {number | undefined} */
   #wanted;
   /** The call of `#go` that has not ended. @type {Promise<void> | undefined} */
@@ -141,6 +149,7 @@ export class Timeline {
     addEventListener("blur", () => this.#release());
     app.status.follow(() => void this.#refresh());
     app.api.emulator.follow(() => {
+      this.#release();
       this.#history = undefined;
       this.#refusals = 0;
       // An answer that is still on its way belongs to the emulator that was selected before.
@@ -166,7 +175,7 @@ export class Timeline {
     if (event.ctrlKey || event.altKey || event.metaKey || this.element.hidden) return false;
     if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
     const target = event.target;
-    return !(target instanceof Element) || !target.closest("input:not(.scrub), select, textarea, dialog");
+    return !(target instanceof Element) || !target.closest(FIELDS);
   }
 
   /** Asks for the history. If the page asked for it a short time ago, this waits first. */
@@ -186,6 +195,7 @@ export class Timeline {
     );
     this.#asked += 1;
     const asked = this.#asked;
+    const selected = this.#app.api.emulator.value;
     try {
       const first = Math.max(0, emulator.frame - SPAN);
       /** @type {History} */
@@ -194,7 +204,7 @@ export class Timeline {
       // The answer to an earlier request may come after the answer to a later one.
       if (!this.#moving && asked === this.#asked) this.#show(history);
     } catch (error) {
-      if (asked !== this.#asked) return;
+      if (selected !== this.#app.api.emulator.value) return;
       if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
       else this.#changed = true;
       // A lost connection (status 0) is not a refusal: the history should be visible soon after a reconnection.
@@ -224,6 +234,18 @@ export class Timeline {
     this.#showHeld(parts, place, first, last);
     this.#showMarks(parts, place, first);
     this.#showBranches(history, parts);
+    for (const [key, one] of this.#buttons) if (!one.isConnected) this.#buttons.delete(key);
+  }
+
+  /**
+   * A button that goes to a frame of a line. Each update uses the same one: it keeps the focus, and no click is lost.
+   * @type {(look: ButtonLook, frame: number, line: number) => HTMLButtonElement}
+   */
+  #button(look, frame, line) {
+    const key = `${look.label} ${frame} ${line}`;
+    const one = this.#buttons.get(key) ?? button(look, () => this.#jump(frame, line));
+    this.#buttons.set(key, one);
+    return one;
   }
 
   /** @type {(parts: Part[], first: number, last: number) => void} */
@@ -267,7 +289,7 @@ export class Timeline {
   #showMarks(parts, place, first) {
     /** @type {(kind: string, line: Line, mark: Mark) => HTMLElement} */
     const flag = (kind, line, { name, frame }) => {
-      const element = button({ label: `${kind} ${name}`, compact: true }, () => this.#jump(frame, line.line));
+      const element = this.#button({ label: `${kind} ${name}`, compact: true }, frame, line.line);
       element.className = `mark ${kind.toLowerCase()}`;
       element.style.left = place(frame);
       return element;
@@ -283,7 +305,7 @@ export class Timeline {
         ...line.recordings.filter(shown).map((mark) => flag("Recording", line, mark)),
       ];
     });
-    fill(this.#marks, ...marks);
+    refill(this.#marks, ...marks);
   }
 
   /**
@@ -295,11 +317,9 @@ export class Timeline {
     const branches = left.map((line) => {
       const end = line.states.at(-1) ?? 0;
       const label = `Branch ${line.line}, frame ${end.toLocaleString("en")}`;
-      return button({ label, kind: "quiet", hint: "Go to the end of this branch" }, () =>
-        this.#jump(end, line.line),
-      );
+      return this.#button({ label, kind: "quiet", hint: "Go to the end of this branch" }, end, line.line);
     });
-    fill(this.#branches, ...branches);
+    refill(this.#branches, ...branches);
   }
 
   /** @param {number} frame */
@@ -331,6 +351,7 @@ export class Timeline {
     this.#showTime(frame);
     if (this.#app.api.copying.value) return;
     this.#wanted = frame;
+    this.#scrubs += 1;
     this.#begin();
     this.#going ??= this.#go();
   }
@@ -338,18 +359,23 @@ export class Timeline {
   #begin() {
     const { phase, emulator } = this.#app.status.value;
     // Requests cannot pause a stock mGBA. After each step, it continues from the frame to which it went back.
-    this.#moving ??= { ran: phase === "running" && emulator?.kind === "embedded" };
+    this.#moving ??= {
+      ran: phase === "running" && emulator?.kind === "embedded",
+      emulator: emulator?.name,
+      line: this.#line,
+    };
   }
 
   /** Goes to the wanted frame, and again as long as the user chooses other frames. There is one request at a time. */
   async #go() {
     await attempt(async () => {
       const { api } = this.#app;
-      if (this.#moving?.ran) await api.ask("/v1/pause", {});
+      const { ran, emulator, line } = this.#moving ?? {};
+      if (ran) await api.ask("/v1/pause", {}, "POST", { emulator });
       while (this.#wanted !== undefined) {
         const frame = this.#wanted;
         this.#wanted = undefined;
-        await api.ask("/v1/rewind", { frame, line: this.#line });
+        await api.ask("/v1/rewind", { frame, line }, "POST", { emulator });
       }
     });
     this.#wanted = undefined;
@@ -365,9 +391,16 @@ export class Timeline {
       return;
     }
     if (!moving) return;
+    const scrubs = this.#scrubs;
     await this.#going;
-    await attempt(() => this.#app.api.act(actions.rewind(frame, this.#line)));
-    if (moving.ran) await attempt(() => this.#app.api.act(actions.resume()));
+    const { ran, emulator, line } = moving;
+    const steps = ran ? [actions.rewind(frame, line), actions.resume()] : [actions.rewind(frame, line)];
+    for (const step of steps) {
+      // The user has begun to move again. The end of that movement does the rest.
+      if (scrubs !== this.#scrubs) return;
+      await attempt(() => this.#app.api.act({ ...step, query: { emulator } }));
+    }
+    if (scrubs !== this.#scrubs) return;
     this.#moving = undefined;
     await this.#restart();
   }

@@ -24,6 +24,7 @@ const SPEEDS = ["0.25", "0.5", "1", "2", "4", "8", UNLIMITED];
 const NO_PAUSE = "Scripts cannot pause mGBA. Pause it in its own window, or use Lockstep.";
 const NO_SPEED = "Scripts cannot set mGBA's speed. Use its own window (Emulation > Fast forward).";
 const NO_SOUND = "mGBA plays its sound on its own machine; scripts have no access to it.";
+const NO_FULL_SCREEN = "This browser cannot show a part of a page in full screen.";
 const NO_STEP = "Pause or use Lockstep first, to step frame by frame.";
 const NO_EMULATOR = "No emulator is connected.";
 const NO_SERVER = "The server does not answer.";
@@ -73,6 +74,7 @@ export function transport(app, stage, focus) {
   const full = button({ icon: "full", label: "Full screen", compact: true }, () =>
     document.fullscreenElement ? document.exitFullscreen() : stage.requestFullscreen(),
   );
+  if (!document.fullscreenEnabled) disable(full, NO_FULL_SCREEN);
 
   const reason = el("p", { class: "reason" });
   const show = () => {

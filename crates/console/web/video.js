@@ -72,6 +72,11 @@ export class Video {
     });
   }
 
+  /** Requests the pictures of the selected emulator on a new connection, unless the page is hidden. */
+  restart() {
+    if (!document.hidden) this.socket.restart();
+  }
+
   /** Clears the picture. It belongs to the emulator that was selected before. */
   forget() {
     this.#decoder = new Decoder();

@@ -31,6 +31,7 @@ export class WatchedValues {
       // The watches tool shows the reason.
       failed: () => this.#newest.clear(),
     });
+    app.api.emulator.follow(() => this.#newest.clear());
     watched.follow((texts) => this.#sync(texts));
   }
 

@@ -25,6 +25,7 @@ const SPAN = 600;
  * @property {(value: unknown, frame: number) => void} show
  * @property {(problem: string) => void} refuse Shows that the server rejected the expression.
  * @property {(frame: number) => void} draw
+ * @property {() => void} clear Removes the values.
  */
 
 export class WatchesPanel {
@@ -80,6 +81,10 @@ export class WatchesPanel {
       el("button", { type: "submit", class: "primary" }, "Watch"),
     );
     this.element = el("div", {}, form, this.#problem, this.#list, heading, suggestions);
+    app.api.emulator.follow(() => {
+      // The values belong to the emulator that was selected before.
+      for (const row of this.#rows.values()) row.clear();
+    });
     watched.follow((texts) => this.#sync(texts));
   }
 
@@ -132,7 +137,7 @@ export class WatchesPanel {
 
 /** @type {(text: string, remove: () => void) => Row} */
 function watchRow(text, remove) {
-  const series = new Series(KEPT);
+  let series = new Series(KEPT);
   const value = el("span", { class: "value" }, "–");
   const range = el("span", { class: "range" });
   const curve = plot(SPAN);
@@ -169,6 +174,12 @@ function watchRow(text, remove) {
       const span = series.range();
       setText(range, span ? `${span.least} … ${span.most}` : "");
       curve.draw(series, frame);
+    },
+    clear() {
+      series = new Series(KEPT);
+      newest = "–";
+      drawn = -1;
+      element.classList.remove("refused");
     },
   };
 }

@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Locator } from "@playwright/test";
 import { Console, goTo } from "../support/console.ts";
 import { gameBoyRom } from "../support/gameboy.ts";
 import { demoCopies, repository } from "../support/server.ts";
@@ -14,6 +15,18 @@ function writeOtherGame(path: string): void {
   const rom = readFileSync(repository("rom/framewire-demo.gba"));
   rom.write("OTHER", 0xa0, "latin1");
   writeFileSync(path, rom);
+}
+
+/** Collects the texts that an element shows from now on, even those that are visible only for a moment. */
+async function textsOf(element: Locator): Promise<() => Promise<string[]>> {
+  const texts = await element.evaluateHandle((shown) => {
+    const all: string[] = [];
+    new MutationObserver(() => {
+      if (shown.textContent) all.push(shown.textContent);
+    }).observe(shown, { characterData: true, childList: true, subtree: true });
+    return all;
+  });
+  return () => texts.jsonValue();
 }
 
 test("one wrong watch does not stop the others", async ({ console: page, server }) => {
@@ -173,6 +186,11 @@ test("after a change of the emulator, nothing of the old one is visible", async 
   await panel.getByRole("button", { name: "Freeze", exact: true }).click();
   const frozen = panel.getByRole("list", { name: "Frozen values" });
   await expect(frozen).toBeVisible();
+  const watches = await opened.tab("Watches");
+  await watches.getByLabel("Expression to watch").fill("u32[0x02000000]");
+  await watches.getByRole("button", { name: "Watch", exact: true }).click();
+  const watchedValue = watches.locator(".watch .value");
+  await expect(watchedValue).toHaveText(/^\d+$/);
   const graphics = await opened.tab("Graphics");
   await expect(graphics.locator("canvas:visible").first()).toBeVisible();
 
@@ -184,6 +202,9 @@ test("after a change of the emulator, nothing of the old one is visible", async 
   await expect(found).toHaveCount(0);
   await expect(value).toHaveText("–");
   await expect(frozen).toBeHidden();
+  await expect(page.locator(".watched-values .value")).toHaveText("–");
+  await opened.tab("Watches");
+  await expect(watchedValue).toHaveText("–");
   expect(await opened.pixel(120, 120)).toEqual([0, 0, 0]);
 });
 
@@ -659,4 +680,157 @@ test("disabled controls say that the page is still connecting, or that a token i
   await expect(pause).toHaveAttribute("title", /still connecting/);
   answer();
   await expect(pause).toHaveAttribute("title", /requires a token/);
+});
+
+test("a key that is released without a connection is released when the connection is back", async ({
+  page,
+  server,
+}) => {
+  let open = true;
+  let close = async (): Promise<void> => {};
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    if (!open) {
+      void socket.close();
+      return;
+    }
+    socket.connectToServer();
+    close = () => socket.close();
+  });
+  const opened = await Console.open(page, server);
+  await opened.screen.focus();
+  await page.keyboard.down("x");
+  await opened.expectLit("A");
+  open = false;
+  await close();
+  // Longer than a short press, and long enough for the page to notice that the connection is lost.
+  await page.waitForTimeout(300);
+  await page.keyboard.up("x");
+  open = true;
+  await opened.expectLit();
+});
+
+test("a recording that another client begins is shown and can be stopped", async ({
+  console: page,
+  server,
+}) => {
+  const panel = await page.tab("Recordings");
+  await expect(panel.getByText("No recordings yet.")).toBeVisible();
+  await server.json("/v1/recordings", { name: "theirs" });
+  await expect(panel.getByText("Recording theirs")).toBeVisible();
+  await panel.getByRole("button", { name: "Stop" }).click();
+  await expect(page.page.locator(".toast").last()).toContainText("theirs");
+});
+
+test("two tabs do not delete each other's watches", async ({ page, context, server }) => {
+  const first = await (await Console.open(page, server)).tab("Watches");
+  const second = await (await Console.open(await context.newPage(), server)).tab("Watches");
+  const add = async (panel: Locator, expression: string): Promise<void> => {
+    await panel.getByLabel("Expression to watch").fill(expression);
+    await panel.getByRole("button", { name: "Watch", exact: true }).click();
+  };
+  await add(first, "score");
+  await expect(second.locator(".watch .name")).toHaveText(["score"]);
+  await add(second, "frame");
+  await expect(first.locator(".watch .name")).toHaveText(["score", "frame"]);
+  await page.reload();
+  await expect(first.locator(".watch .name")).toHaveText(["score", "frame"]);
+});
+
+test("an error of the memory that was shown before is not shown", async ({ page, server }) => {
+  let refuse: (() => void) | undefined;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { id, params } = JSON.parse(String(message));
+      const [first] = params?.ops ?? [];
+      if (refuse || first?.op !== "domain_read_range" || first.domain !== "vram") {
+        onward.send(message);
+        return;
+      }
+      const error = { code: -32000, message: "broken", data: { status: 500, detail: "broken" } };
+      refuse = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    });
+  });
+  const opened = await Console.open(page, server);
+  const panel = await opened.tab("Memory");
+  const domains = panel.getByLabel("Memory domain");
+  await expect.poll(() => domains.locator("option").count()).toBeGreaterThan(3);
+  const notes = await textsOf(panel.locator(":scope > .note"));
+  await domains.selectOption("vram");
+  await expect.poll(() => refuse !== undefined).toBe(true);
+  await domains.selectOption("iwram");
+  refuse?.();
+  await expect(panel.getByRole("gridcell").first()).not.toHaveText("··");
+  expect(await notes()).toEqual([]);
+});
+
+test("an emulator that cannot freeze values gives no message in the memory panel", async ({
+  page,
+  server,
+}) => {
+  let asked = 0;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
+      if (method !== "frozenMemory") {
+        onward.send(message);
+        return;
+      }
+      asked += 1;
+      const error = {
+        code: -32000,
+        message: "Not Implemented",
+        data: { status: 501, detail: "cannot freeze" },
+      };
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    });
+  });
+  const opened = await Console.open(page, server);
+  const panel = await opened.tab("Memory");
+  const notes = await textsOf(panel.locator(":scope > .note"));
+  const before = asked;
+  await expect.poll(() => asked).toBeGreaterThan(before + 1);
+  expect(await notes()).toEqual([]);
+});
+
+test("the memory panel stays where it is while a Game Boy's emulator is not connected", async ({
+  page,
+  serve,
+}, info) => {
+  const path = info.outputPath("plain.gb");
+  writeFileSync(path, gameBoyRom({ colour: false, registers: [] }));
+  const server = await serve(["--speed", "1", path]);
+  let lost = false;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    onward.onMessage((message) => {
+      const { result, ...rest } = JSON.parse(String(message));
+      const [emulator] = result?.emulators ?? [];
+      if (lost && emulator)
+        Object.assign(emulator, { connected: false, run: "unknown", code: null, title: null });
+      socket.send(JSON.stringify({ ...rest, result }));
+    });
+  });
+  const opened = await Console.open(page, server);
+  const panel = await opened.tab("Memory");
+  await expect(panel.getByRole("rowheader").first()).toHaveText("c000");
+  await goTo(panel, "d123");
+  const title = panel.locator(".inspector h2");
+  await expect(title).toContainText("d123");
+  lost = true;
+  await expect(page.locator(".veil")).toContainText("No emulator");
+  await expect(page.locator(".pad [data-key=L]")).toBeHidden();
+  lost = false;
+  await expect(page.locator(".veil")).toBeHidden();
+  await expect(title).toContainText("d123");
+});
+
+test("a browser without full screen says so", async ({ page, server }) => {
+  await page.addInitScript(() =>
+    Object.defineProperty(document, "fullscreenEnabled", { get: () => undefined }),
+  );
+  const opened = await Console.open(page, server);
+  await expect(opened.button("Full screen")).toHaveAttribute("title", /cannot show/);
+  await expect(opened.button("Full screen")).toHaveAttribute("aria-disabled", "true");
 });

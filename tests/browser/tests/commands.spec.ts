@@ -177,6 +177,30 @@ test("the battery save can be downloaded, and loaded from a file", async ({ cons
   expect(await server.batch({ op: "read8", address: 0x0e00_0064 })).toEqual([0x5a]);
 });
 
+test("a battery save that is opened together with its game is loaded into this game", async ({
+  console: page,
+}) => {
+  const asked: string[] = [];
+  await page.page.route(/\/v1\/(rom|save)(\?|$)/, async (route) => {
+    const path = new URL(route.request().url()).pathname;
+    // The game is far larger than its save.
+    if (path === "/v1/rom") await new Promise((resolve) => setTimeout(resolve, 1500));
+    asked.push(path);
+    await route.continue();
+  });
+  const panel = await page.tab("Snapshots");
+  const choosing = page.page.waitForEvent("filechooser");
+  await panel.getByRole("button", { name: "Open a file" }).click();
+  const mimeType = "application/octet-stream";
+  await (await choosing).setFiles([
+    { name: "new.sav", mimeType, buffer: Buffer.alloc(0x8000, 1) },
+    { name: "new.gba", mimeType, buffer: readFileSync(repository("rom/framewire-demo.gba")) },
+  ]);
+  await page.page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
+  await expect(page.page.locator(".toast").last()).toContainText("Loaded the battery save new.sav.");
+  expect(asked).toEqual(["/v1/rom", "/v1/save"]);
+});
+
 test("an open page sends no HTTP requests while nobody uses it", async ({ console: page, server }) => {
   const requests: string[] = [];
   let last = Date.now();

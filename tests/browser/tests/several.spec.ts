@@ -1,7 +1,8 @@
 /** A server with several emulators. */
 
+import type { Page } from "@playwright/test";
 import { Console, LAMPS } from "../support/console.ts";
-import { demoCopies } from "../support/server.ts";
+import { demoCopies, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page shows and controls the selected emulator", async ({ page, serve }) => {
@@ -72,4 +73,71 @@ test("the tool Emulators shows all emulators live, and a click selects one", asy
 test("with one emulator, the tool Emulators is hidden", async ({ console: opened, page }) => {
   await expect(opened.button("Pause")).toBeVisible();
   await expect(page.getByRole("tab", { name: "Emulators" })).toBeHidden();
+});
+
+/** Opens the page of a server with the emulators `one`, which is selected, and `two`. */
+async function openTwo(page: Page, serve: typeof Server.start): Promise<Console> {
+  const server = await serve([...demoCopies(test.info().outputPath(), ["one", "two"]), "--speed", "1"]);
+  return Console.open(page, server);
+}
+
+/** The state of an emulator. */
+function stateOf({ server }: Console, name: string): Promise<{ frame: number; run: string; speed: unknown }> {
+  return server.json(`/v1/emulator?emulator=${name}`);
+}
+
+test("the old speed is set where fast forward began, after another emulator is selected", async ({
+  page,
+  serve,
+}) => {
+  const opened = await openTwo(page, serve);
+  await opened.screen.focus();
+  await page.keyboard.down("f");
+  await expect.poll(async () => (await stateOf(opened, "one")).speed).toBe("unlimited");
+  await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+  await opened.screen.focus();
+  await page.keyboard.up("f");
+  await expect.poll(async () => (await stateOf(opened, "one")).speed).toBe(1);
+});
+
+test("Undo goes back where the state was loaded, after another emulator is selected", async ({
+  page,
+  serve,
+}) => {
+  const opened = await openTwo(page, serve);
+  const ops = [{ op: "pause" }, { op: "reset" }, { op: "advance", frames: 300 }];
+  for (const name of ["one", "two"]) await opened.server.json(`/v1/batch?emulator=${name}`, { ops });
+  await opened.screen.focus();
+  await page.keyboard.press("Shift+Digit1");
+  await expect
+    .poll(async () => (await opened.server.json<{ snapshots: unknown[] }>("/v1/snapshots")).snapshots)
+    .toHaveLength(1);
+  const more = [{ op: "advance", frames: 100 }];
+  for (const name of ["one", "two"]) await opened.server.json(`/v1/batch?emulator=${name}`, { ops: more });
+  await page.keyboard.press("Digit1");
+  await expect.poll(async () => (await stateOf(opened, "one")).frame).toBe(300);
+  await opened.server.json("/v1/batch?emulator=two", { ops: more });
+  await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+  await opened.button("Undo").click();
+  await expect.poll(async () => (await stateOf(opened, "one")).frame).toBe(400);
+  expect((await stateOf(opened, "two")).frame).toBe(500);
+});
+
+test("a game that is rewound runs on after another emulator is selected", async ({ page, serve }) => {
+  const opened = await openTwo(page, serve);
+  await expect.poll(async () => (await stateOf(opened, "one")).frame).toBeGreaterThan(120);
+  await expect(page.locator(".timeline")).toBeVisible();
+  await opened.screen.focus();
+  await page.keyboard.down("Comma");
+  await expect.poll(async () => (await stateOf(opened, "one")).run).toBe("paused");
+  const rewound: (string | null)[] = [];
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.pathname === "/v1/rewind") rewound.push(url.searchParams.get("emulator"));
+  });
+  await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+  await expect.poll(async () => (await stateOf(opened, "one")).run).toBe("running");
+  await page.keyboard.up("Comma");
+  expect((await stateOf(opened, "two")).run).toBe("running");
+  expect(rewound).not.toContain("two");
 });

@@ -56,6 +56,58 @@ test("a running game goes back while Comma is held, and then runs on", async ({ 
     .toBe("rewind");
 });
 
+test("a running game runs on after Comma was held twice over a slow connection", async ({
+  console: page,
+  server,
+}) => {
+  await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(240);
+  await expect(page.page.locator(".timeline")).toBeVisible();
+  await page.page.route(/\/v1\/(pause|rewind|resume)(\?|$)/, async (route) => {
+    const response = await route.fetch();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await route.fulfill({ response });
+  });
+  await page.screen.focus();
+  await page.page.keyboard.down("Comma");
+  await expect(page.page.locator(".badge").first()).toContainText("Paused");
+  const resumed = page.page.waitForRequest(/\/v1\/resume/);
+  await page.page.keyboard.up("Comma");
+  await resumed;
+  // The answer to this request comes while the key is held again.
+  await page.page.keyboard.down("Comma");
+  await page.page.waitForTimeout(900);
+  await page.page.keyboard.up("Comma");
+  await expect(page.page.locator(".badge").first()).toContainText("Running");
+  await page.page.unrouteAll({ behavior: "wait" });
+});
+
+test("Comma in the memory grid does not go back", async ({ console: page, server }) => {
+  await server.holdAt(300);
+  await expect(page.page.getByRole("slider", { name: "Timeline" })).toHaveValue("300");
+  const panel = await page.tab("Memory");
+  await panel.getByRole("gridcell").first().click();
+  let rewinds = 0;
+  page.page.on("request", (request) => {
+    if (request.url().includes("/v1/rewind")) rewinds += 1;
+  });
+  await page.page.keyboard.press("Comma");
+  await page.page.waitForTimeout(300);
+  expect(rewinds).toBe(0);
+  expect((await server.state()).frame).toBe(300);
+});
+
+test("a mark of the timeline keeps the focus while the game runs", async ({ console: page, server }) => {
+  await server.holdAt(300);
+  await server.json("/v1/snapshots", { name: "corner" });
+  await server.json("/v1/resume", {});
+  const mark = page.button("Snapshot corner");
+  await mark.focus();
+  const max = (): Promise<string | null> => page.page.locator(".scrub").getAttribute("max");
+  const before = await max();
+  await expect.poll(max).not.toBe(before);
+  await expect(mark).toBeFocused();
+});
+
 test("snapshots and held keys are on the timeline", async ({ console: page, server }) => {
   await server.holdAt(300);
   await server.json("/v1/input", { sequence: "Right:60" });
@@ -106,6 +158,34 @@ test("a server that refuses the history is asked less and less often", async ({ 
   await page.waitForTimeout(6500);
   expect(asked).toBeGreaterThanOrEqual(2);
   expect(asked).toBeLessThanOrEqual(3);
+});
+
+test("a server that refuses the history slowly is asked less and less often too", async ({
+  page,
+  server,
+}) => {
+  let asked = 0;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const there = socket.connectToServer();
+    socket.onMessage(async (message) => {
+      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
+      if (method !== "history") {
+        there.send(message);
+        return;
+      }
+      asked += 1;
+      // Longer than the shortest time between two requests.
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      const error = { code: -32000, message: "broken", data: { status: 504, detail: "broken" } };
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    });
+  });
+  await page.goto(server.url, { waitUntil: "commit" });
+  await expect.poll(() => asked, { intervals: [20] }).toBe(1);
+  // Without refusals, the page would ask seven times: at once, and then each 1.5 seconds.
+  await page.waitForTimeout(10_000);
+  expect(asked).toBeGreaterThanOrEqual(2);
+  expect(asked).toBeLessThanOrEqual(5);
 });
 
 test.describe("on a phone", () => {

@@ -1,6 +1,6 @@
 /** The page when the server or the emulator is missing, stops, or does not answer. */
 
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import type { WebSocket } from "@playwright/test";
 import { Console } from "../support/console.ts";
 import { freePort, listen } from "../support/server.ts";
@@ -39,6 +39,28 @@ test("a connection without an answer is replaced", async ({ page, server }) => {
   await expect(page.locator(".veil")).toContainText("Waiting for the picture");
   await expect(page.locator(".veil")).toBeHidden();
   expect(swallowed).toBe(1);
+  proxy.close();
+});
+
+test("a connection that dies without a close is replaced", async ({ page, server }) => {
+  const connections: [Socket, Socket][] = [];
+  const proxy = createServer((client) => {
+    const onward = connect(server.port, "127.0.0.1");
+    client.pipe(onward).pipe(client);
+    client.on("error", () => onward.destroy());
+    onward.on("error", () => client.destroy());
+    connections.push([client, onward]);
+  });
+  const port = await listen(proxy);
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await expect(page.locator(".veil")).toHaveAttribute("hidden");
+  // From now on, these connections stay open but carry nothing.
+  for (const [client, onward] of connections.splice(0)) {
+    client.unpipe(onward).resume();
+    onward.unpipe(client).resume();
+  }
+  await expect(page.locator(".veil")).toContainText("The server does not answer", { timeout: 20_000 });
+  await expect(page.locator(".veil")).toBeHidden({ timeout: 30_000 });
   proxy.close();
 });
 
@@ -90,4 +112,24 @@ test("a hidden page requests no pictures, and a page that is shown again does", 
   await hide(false);
   await reopened;
   await expect.poll(frame).not.toBe(still);
+});
+
+test("a page that is opened in a hidden tab requests no pictures until it is shown", async ({
+  page,
+  server,
+}) => {
+  await page.addInitScript(() =>
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => true }),
+  );
+  const paths: string[] = [];
+  page.on("websocket", (socket) => paths.push(new URL(socket.url()).pathname));
+  await page.goto(server.url);
+  await expect.poll(() => paths).toContain("/v1/ws");
+  await page.waitForTimeout(500);
+  expect(paths).not.toContain("/v1/video");
+  await page.evaluate(() => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => false });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await expect.poll(() => paths).toContain("/v1/video");
 });
