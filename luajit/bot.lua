@@ -69,6 +69,7 @@ local function main()
   if options.core then
     local ok, message = worker.pin(options.core)
     if not ok then
+      if process then process:signal("TERM") end
       fail(("--core %d cannot be used (%s); this machine has %d processor cores, counted from 0")
         :format(options.core, message, worker.cores()))
     end

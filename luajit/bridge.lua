@@ -82,6 +82,8 @@ local echo_method = options["echo-key"] == "none" and "POST" or "GET"
 local ok, message = http.serve {
   port = options.port,
   host = options.host,
+  -- The link answers every message in time, so the server's limit must not be shorter.
+  limits = { handler_timeout = options.timeout / 1000 + 10 },
   handler = http.guard(http.routes {
     [echo_method .. " /mgbaendpoint"] = echo,
     ["POST /command"] = command,

@@ -25,8 +25,9 @@ M.guard = require("framewire.http.guard").new
 M.static = require("framewire.http.static").new
 
 -- Called when a task's handler has returned or failed. If the handler failed or sent no response, logs this, and
--- answers with 500 or, if the response is incomplete, closes the connection. If the handler has opened a WebSocket,
--- closes the WebSocket instead; a WebSocket with callbacks stays open unless the handler failed.
+-- answers with 500 or, if the response is incomplete, closes the connection. If the response is complete, only logs the
+-- error. If the handler has opened a WebSocket, closes the WebSocket instead; a WebSocket with callbacks stays open
+-- unless the handler failed.
 local function end_response(answer, request, ok, message)
   local upgraded = answer.upgraded
   if upgraded then
@@ -40,7 +41,9 @@ local function end_response(answer, request, ok, message)
   if answer.streaming then
     -- Part of the response has been sent, so only closing the connection can show the failure.
     answer.connection:close()
-  elseif not answer.started then
+  elseif not (answer.done or answer.closed) then
+    -- If the handler failed while it wrote the response, nothing of it was sent.
+    answer.started = false
     answer:text(500, "the handler failed; the server's log has the reason\n")
   end
 end

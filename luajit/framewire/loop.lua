@@ -50,6 +50,7 @@ function Loop:watch(fd, interest, watcher)
   local ok, message = self.poller:add(fd, interest)
   if not ok then return nil, message end
   self.watchers[fd] = watcher
+  self.added[fd] = self.round
   return true
 end
 
@@ -123,12 +124,13 @@ end
 
 -- Calls the watchers of the ready descriptors. This is a separate function, so that LuaJIT compiles its loop alone.
 local function dispatch(self, count)
-  local watchers, source = self.watchers, self.poller
+  local watchers, source, added, round = self.watchers, self.poller, self.added, self.round
   for i = 0, count - 1 do
     local fd, readable, writable, broken = source:ready(i)
     local watcher = watchers[fd]
-    -- An earlier callback of this round may have removed the watcher.
-    if watcher then watcher:on_ready(readable, writable, broken) end
+    -- An earlier callback of this round may have removed the watcher. Or it has closed the descriptor, and its number
+    -- now belongs to a new one. The event is not meant for that one.
+    if watcher and added[fd] ~= round then watcher:on_ready(readable, writable, broken) end
   end
 end
 
@@ -148,6 +150,7 @@ function Loop:run()
     local count, message = source:wait(milliseconds)
     if not count then return nil, message end
     self.now = monotonic()
+    self.round = self.round + 1
     if count > 0 then dispatch(self, count) end
     if due and due <= self.now then timers:run(self.now) end
   end
@@ -187,6 +190,9 @@ function M.new(options)
     poller = source,
     timers = timer.new(),
     watchers = {},
+    --- The number of the current round; and for each watched descriptor, the round in which it was added.
+    round = 0,
+    added = {},
     signals = {},
     --- Monotonic time of the last wake-up. It is exact enough for time-outs, and reading it needs no call.
     now = monotonic(),

@@ -8,7 +8,7 @@
 --     on_drain = function(stream) stream:resume() end,
 --   })
 --
--- Writes in `on_data`, `on_bytes` or `on_end` are collected, and sent together after the callback.
+-- Writes in `on_data`, `on_bytes` or `on_end` are collected, and sent together after the received bytes were handled.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -91,6 +91,7 @@ local function flush(self)
       self.socket:finish()
       if self.ended then return end_with(self) end
       watch_progress(self)
+      if self.on_finish then self:on_finish() end -- for http/secure.lua
     end
   else
     watch_progress(self)

@@ -32,6 +32,9 @@ local FOREVER = 1e9
 
 local M = {}
 
+--- What a wait returns if another task waits for the same socket already.
+M.BUSY = "another task waits for this socket"
+
 --- The running task.
 ---@return table|nil task nil outside of tasks, and in a coroutine that a task has created
 function M.current()
@@ -169,7 +172,7 @@ function Task:wait(fd, interest, timeout)
   local wait = waits[fd]
   if wait then
     if wait.loop ~= self.loop then return nil, "a task of another loop waits for this socket" end
-    if reads and wait.reads or writes and wait.writes then return nil, "another task waits for this socket" end
+    if reads and wait.reads or writes and wait.writes then return nil, M.BUSY end
   else
     wait = setmetatable({ fd = fd, loop = self.loop, reads = nil, writes = nil }, Wait)
     local ok, message = self.loop:watch(fd, interest, wait)

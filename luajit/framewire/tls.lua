@@ -223,7 +223,8 @@ end
 
 -- Performs the handshake of a new TLS connection and returns the connection. If the handshake fails, closes it.
 local function complete(secure, timeout)
-  local ok, message = shake_hands(secure, timeout or 10)
+  local returned, ok, message = pcall(shake_hands, secure, timeout or 10)
+  if not returned then error(give_up(secure, ok), 0) end -- the task was cancelled
   if ok then return secure end
   return give_up(secure, nil, message)
 end

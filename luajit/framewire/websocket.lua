@@ -27,11 +27,15 @@ local socket = require "framewire.socket"
 local streams = require "framewire.stream"
 local tasks = require "framewire.task"
 local time = require "framewire.time"
+local trim = require "framewire.http.trim"
 local urls = require "framewire.http.url"
 
 local bytes_of = ffi.typeof("uint8_t[?]")
 local TEXT, BINARY, CLOSE, PING, PONG =
   protocols.TEXT, protocols.BINARY, protocols.CLOSE, protocols.PING, protocols.PONG
+local BUSY = tasks.BUSY
+-- The most receives in a row, before a task lets the loop do other work.
+local TURN = 16
 -- An output buffer that has grown larger than this is replaced by a small one.
 local MAX_KEPT_OUTPUT = 1048576
 -- The longest reply to a client's handshake, in bytes.
@@ -51,9 +55,19 @@ local note_end
 local function send_backlog(self)
   local ok, message = true, nil
   while ok and self.backlog[1] do
-    ok, message = self.socket:write(table.remove(self.backlog, 1), self.timeout)
+    local frame = table.remove(self.backlog, 1)
+    self.waiting = self.waiting - #frame
+    ok, message = self.socket:write(frame, self.timeout)
   end
   return ok, message
+end
+
+-- Without callbacks: ends the WebSocket and drops the backlog. Closes the socket first: if `on_close` fails, no closing
+-- frame must follow a frame of which a part was sent.
+local function break_off(self, reason)
+  self.backlog, self.waiting = {}, 0
+  self.socket:close()
+  note_end(self, 1006, reason)
 end
 
 -- Sends one frame. Results as for a stream's `write`.
@@ -68,7 +82,12 @@ local function send_frame(self, opcode, source, length)
   end
   -- If a task waits in the middle of sending a frame, another task's frame must be sent after it.
   local backlog = self.backlog
+  if self.is_writing and self.waiting + out.stop > self.max_unsent then
+    break_off(self, "too much unsent") -- this also ends the wait of the task that sends
+    return nil, "too much unsent"
+  end
   backlog[#backlog + 1] = out:text()
+  self.waiting = self.waiting + out.stop
   if out.size > MAX_KEPT_OUTPUT then out = buffer.new(4096) end
   if self.is_writing then return true end
   self.is_writing = true
@@ -76,9 +95,7 @@ local function send_frame(self, opcode, source, length)
   self.is_writing = false
   if not returned or message == "timeout" then
     -- After a time-out, or if the task was cancelled, a part of the frame may have been sent. No frame can follow it.
-    self.backlog = {}
-    note_end(self, 1006, returned and message or "sending was cancelled")
-    self.socket:close()
+    break_off(self, returned and message or "sending was cancelled")
   end
   if not returned then error(ok, 0) end
   return ok, message
@@ -112,7 +129,8 @@ function note_end(self, code, reason)
   if self.ended then return end
   self.ended, self.code, self.reason = true, code, reason
   if self.timer then self.timer:cancel() end
-  if self.server then self.server:release(self) end
+  -- With callbacks, the connection counts until it is closed.
+  if self.server and not self.stream then self.server:release(self) end
   call(self, self.on_close, code, reason)
 end
 
@@ -122,8 +140,9 @@ local function end_connection(self)
     if not self.is_client then self.socket:finish() end
     return self.socket:close()
   end
-  -- The server closes the connection. A client waits for that, for `close_timeout` seconds at most.
-  if not self.is_client then return self.stream:finish() end
+  -- The server closes its side of the connection. Each side waits for the other's end, for `close_timeout` seconds at
+  -- most.
+  if not self.is_client then self.stream:finish() end
   self.loop:after(self.close_timeout, function() self.stream:close() end)
 end
 
@@ -197,12 +216,19 @@ end
 -- Waits for bytes and handles them.
 local function read_more(self, deadline)
   local left = deadline and math.max(0, deadline - time.monotonic())
+  -- `read` neither looks at the time nor lets the loop continue if bytes are available.
+  self.turn = self.turn + 1
+  if self.turn > TURN then
+    self.turn = 1
+    if left == 0 then return nil, "timeout" end
+    if tasks.current() then tasks.sleep(0) end
+  end
   local data, message = self.socket:read(65536, left or 1e9)
   if data then
     feed_text(self, data)
     return true
   end
-  if message == "timeout" then return nil, message end
+  if message == "timeout" or message == BUSY then return nil, message end
   note_end(self, 1006, message)
   self.socket:close()
   return nil, message
@@ -211,13 +237,14 @@ end
 --- Waits for the next message. Only for WebSockets without callbacks.
 ---@param timeout? number seconds; forever if left out
 ---@return string|nil data
----@return boolean|string is_text or a message: "timeout" or "closed"
+---@return boolean|string is_text or a message: "timeout"; "closed"; or that another task waits for this socket
 ---@return integer? code the code of the closing frame; 1006 if there was none
 ---@return string? reason
 function WebSocket:receive(timeout)
   if self.on_message then return nil, "this WebSocket has callbacks; on_message gets its messages" end
   local inbox = self.inbox
   local deadline = timeout and time.monotonic() + timeout
+  self.turn = 0
   while true do
     if inbox.first <= inbox.last then
       local message = inbox[inbox.first]
@@ -227,7 +254,7 @@ function WebSocket:receive(timeout)
     end
     if self.ended then return nil, "closed", self.code, self.reason end
     local ok, message = read_more(self, deadline)
-    if not ok and message == "timeout" then return nil, message end
+    if not ok and (message == "timeout" or message == BUSY) then return nil, message end
   end
 end
 
@@ -256,7 +283,10 @@ function WebSocket:close(code, reason)
   end
   local deadline = time.monotonic() + self.close_timeout
   while not self.ended do
-    if not read_more(self, deadline) then
+    local ok, message = read_more(self, deadline)
+    -- Another task waits in `receive`, and gets the closing frame.
+    if message == BUSY then tasks.sleep(0.01) end
+    if not ok and message ~= BUSY or time.monotonic() >= deadline then
       note_end(self, 1006, "the other side did not close")
       break
     end
@@ -266,9 +296,11 @@ function WebSocket:close(code, reason)
 end
 
 --- Called when the server stops. Sends the closing frame in a task: without callbacks, sending waits if the client does
---- not read.
+--- not read. Closes the connection if the client does not answer in time.
 function WebSocket:go_away()
-  self.server.loop:spawn(send_close, self, 1001, "the server stops")
+  local loop = self.server.loop
+  loop:spawn(send_close, self, 1001, "the server stops")
+  loop:after(self.close_timeout, function() (self.stream or self.socket):close() end)
 end
 
 --- How many bytes wait to be sent. Always 0 without callbacks.
@@ -322,6 +354,12 @@ local function new(options, is_client)
     inbox = { first = 1, last = 0 },
     backlog = {},
     is_writing = false,
+    --- The number of bytes in the backlog.
+    waiting = 0,
+    --- How many times the running `receive` has received without a pause.
+    turn = 0,
+    -- There must be room to answer the largest message with a message of the same size.
+    max_unsent = options.max_unsent or math.max(16777216, 2 * (options.max_message or 16777216)),
     --- Whether a callback has failed.
     stopping = false,
     timeout = options.timeout or 30,
@@ -353,8 +391,7 @@ end
 local function start(self, loop, connected, rest, options)
   self.loop = loop
   local stream, message = streams.new(loop, connected, {
-    -- There must be room to answer the largest message with a message of the same size.
-    max_unsent = options.max_unsent or math.max(16777216, 2 * self.protocol.max_message),
+    max_unsent = self.max_unsent,
     stall_timeout = options.stall_timeout,
     on_bytes = function(_, data, length)
       self.heard = true
@@ -365,7 +402,10 @@ local function start(self, loop, connected, rest, options)
       stream:finish()
     end,
     on_drain = function() call(self, self.on_drain) end,
-    on_close = function(_, reason) note_end(self, 1006, reason or "closed without a closing frame") end,
+    on_close = function(_, reason)
+      note_end(self, 1006, reason or "closed without a closing frame")
+      if self.server then self.server:release(self) end
+    end,
   })
   if not stream then return nil, message end
   self.stream = stream
@@ -491,7 +531,7 @@ local function shake_hands(self, connected, authority, target, options)
   local status = head:match("^HTTP/1%.1 (%d%d%d)")
   if status ~= "101" then return nil, "the server answered " .. (head:match("^[^\r]*")) end
   local headers = {}
-  for name, value in head:gmatch("\r\n([^:\r\n]+):[ \t]*([^\r\n]-)[ \t]*%f[\r]") do headers[name:lower()] = value end
+  for name, value in head:gmatch("\r\n([^:\r\n]+):([^\r\n]*)") do headers[name:lower()] = trim(value) end
   if not handshake.contains(headers.upgrade, "websocket") or not handshake.contains(headers.connection, "upgrade")
     or headers["sec-websocket-accept"] ~= handshake.accept(key) then
     return nil, "the server's reply does not open a WebSocket"
@@ -527,8 +567,12 @@ function M.connect(url, options)
     connected, message = socket.connect(place.host, place.port, self.timeout)
   end
   if not connected then return nil, message end
-  local rest
-  rest, message = shake_hands(self, connected, place.authority, place.target, options)
+  local returned, rest
+  returned, rest, message = pcall(shake_hands, self, connected, place.authority, place.target, options)
+  if not returned then
+    connected:close() -- the task was cancelled
+    error(rest, 0)
+  end
   if not rest then
     connected:close()
     return nil, ("cannot open %s: %s"):format(url, message)

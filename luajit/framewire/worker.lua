@@ -79,8 +79,16 @@ function M.become(arguments)
   if not arguments[1] then return nil, "there is nothing to run; name a program" end
   local list = ffi.new("const char *[?]", #arguments + 1)
   for index, argument in ipairs(arguments) do list[index - 1] = argument end
+  -- The new program would inherit the signals that a loop of this process blocks or ignores, and TERM would not end it.
+  local none, before = ffi.new("struct fw_sigset"), ffi.new("struct fw_sigset")
+  C.sigemptyset(none)
+  C.sigprocmask(sys.SIG_SETMASK, none, before)
+  local pipe = C.signal(sys.SIGPIPE, nil)
   C.execvp(arguments[1], ffi.cast("char *const *", list))
-  return sys.fail("cannot run " .. arguments[1])
+  local _, message = sys.fail("cannot run " .. arguments[1])
+  C.signal(sys.SIGPIPE, pipe)
+  C.sigprocmask(sys.SIG_SETMASK, before, nil)
+  return nil, message
 end
 
 --- Waits for the process to end.

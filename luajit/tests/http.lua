@@ -353,3 +353,84 @@ check.test("a handler that stops the server does not lose its own response", fun
     connection:close()
   end, true)
 end)
+
+check.test("a task that fails while it writes its response gets a 500 and does not disturb other responses", function()
+  process.with_server({
+    log = function() end,
+    handler = http.task(function(request, response)
+      if request.path == "/body" then return response:text(200, nil) end
+      if request.path == "/status" then return response:text(nil, "x") end
+      response:start(200, "text/plain")
+      response:write(request.path == "/part" and {} or "one\n")
+      require("framewire.task").sleep(0.3)
+      response:write("two\n")
+      response:finish()
+    end),
+  }, function(port)
+    local other = client.connect(port)
+    other:send("GET /good HTTP/1.1\r\nHost: a\r\n\r\n")
+    for _ = 1, 2 do
+      check.equal(client.ask(port, "GET", "/body").status, 500)
+      check.equal(client.ask(port, "GET", "/status").status, 500)
+    end
+    check.equal(client.connect(port):ask("GET", "/part"), nil)
+    check.equal(assert(other:receive()).body, "one\ntwo\n")
+    check.equal(client.ask(port, "GET", "/good").body, "one\ntwo\n")
+  end)
+end)
+
+check.test("a response in parts is complete if the connection closes after it", function()
+  process.with_server({
+    handler = http.task(function(_, response)
+      response:start(200, "text/plain")
+      response:write("one\n")
+      require("framewire.task").sleep(0.1)
+      response:write("two\n")
+      response:finish()
+    end),
+  }, function(port)
+    for _, first in ipairs { "GET / HTTP/1.1\r\nConnection: close\r\n", "GET / HTTP/1.0\r\n" } do
+      local connection = client.connect(port)
+      connection:send(first .. "Host: a\r\n\r\n")
+      check.equal(assert(connection:receive()).body, "one\ntwo\n")
+      check.equal(connection:is_closed(), true)
+      connection:close()
+    end
+  end)
+end)
+
+check.test("a task learns that its client has gone, even if that happened before the task has waited", function()
+  process.in_task(function(one)
+    local response
+    local port = process.serve_on(one, http.task(function(_, given)
+      response = given
+      response:start(200, "text/plain")
+      while response:write("x") do one:sleep(0.01) end
+    end))
+    local connection = client.connect(port)
+    connection:send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    connection:close()
+    one:sleep(0.5)
+    check.equal(response.closed, true)
+    check.equal(select(2, response:write("x")), "the client has gone")
+  end)
+end)
+
+check.test("a stopping server answers a request that waited for a late response", function()
+  process.in_task(function(one)
+    local port, server
+    port, server = process.serve_on(one, function(request, response)
+      if request.path == "/second" then return response:text(200, "second") end
+      local answer = response:later()
+      one:after(0.05, function()
+        answer:text(200, "first")
+        server:stop(2, function() end)
+      end)
+    end)
+    local connection = client.connect(port)
+    connection:send("GET /first HTTP/1.1\r\nHost: a\r\n\r\nGET /second HTTP/1.1\r\nHost: a\r\n\r\n")
+    check.equal(assert(connection:receive()).body, "first")
+    check.equal(assert(connection:receive()).body, "second")
+    check.equal(connection:is_closed(), true)
+  end)
+end)

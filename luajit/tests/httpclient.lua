@@ -293,6 +293,70 @@ check.test("tasks share a client", function()
   end)
 end)
 
+check.test("cancelled connections and requests close their descriptors", function()
+  process.in_task(function(loop)
+    local listener = assert(socket.listen()) -- it never answers
+    local port = select(2, listener:name())
+    local client = http.client()
+    local before = process.descriptors()
+    local waiting = { -- a connection that is not accepted
+      fd = -1, addresses = {}, wait = function() loop:sleep(5) end, close = function(self) self.fd = "closed" end,
+    }
+    local start_connect = socket.start_connect
+    for what, start in pairs {
+      request = function() client:get("http://127.0.0.1:" .. port) end,
+      websocket = function() require("framewire.websocket").connect("ws://127.0.0.1:" .. port) end,
+      tls = function() require("framewire.tls").connect("127.0.0.1", port) end,
+      connect = function()
+        socket.start_connect = function() return waiting end
+        socket.connect("127.0.0.1", port)
+      end,
+    } do
+      local task = loop:spawn(start)
+      socket.start_connect = start_connect
+      loop:sleep(0.05)
+      task:cancel()
+      check.equal(task:join(), false, what)
+      check.equal(process.descriptors(), before, what)
+    end
+    check.equal(waiting.fd, "closed")
+    local server = process.serve_on(loop, function(_, response) response:text(200, "hello") end)
+    before = process.descriptors()
+    local failing = { on_data = function() error("as asked", 0) end }
+    check.equal(select(2, pcall(client.get, client, "http://127.0.0.1:" .. server, failing)), "as asked")
+    loop:sleep(0.05)
+    check.equal(process.descriptors(), before)
+    listener:close()
+  end)
+end)
+
+check.test("a reply that keeps coming ends after the time-out, and does not hold up the loop", function()
+  local listener = assert(socket.listen())
+  local child = assert(require("framewire.worker").start(function()
+    local one = assert(listener:accept(5))
+    one:read(1000, 5)
+    one:write("HTTP/1.1 200 OK\r\nContent-Length: 100000000000000\r\n\r\n", 1)
+    while one:write(("x"):rep(262144), 5) do end
+  end))
+  process.in_task(function(loop)
+    local time = require "framewire.time"
+    local began, ticks = time.monotonic(), 0
+    loop:every(0.05, function() ticks = ticks + 1 end)
+    local _, message = http.client():get("http://127.0.0.1:" .. select(2, listener:name()), {
+      timeout = 0.5, max_body = 1e15,
+      on_data = function()
+        time.sleep(0.005) -- slower than the server
+        return time.monotonic() < began + 5
+      end,
+    })
+    check.contains(message, "timeout")
+    assert(ticks > 1, "ticks: " .. ticks)
+  end)
+  listener:close()
+  child:signal("KILL")
+  child:wait()
+end)
+
 check.test("URLs are split and resolved", function()
   local place = assert(url.parse("HTTP://[::1]:81?x=1#y", "http"))
   check.equal(place.host .. place.port .. place.target .. place.authority, "::181/?x=1[::1]:81")

@@ -281,3 +281,9 @@ check.test("the check of UTF-8 does not depend on how the text is divided", func
     end
   end
 end)
+
+check.test("the place of a mistake after a long line is found quickly", function()
+  local began = os.clock()
+  check.equal(select(2, json.decode("[" .. (" "):rep(40000) .. "\nx")), "line 2, column 1: expected a value")
+  assert(os.clock() - began < 1, "seconds: " .. os.clock() - began)
+end)

@@ -143,3 +143,38 @@ check.test("the loop sleeps until the next timer", function()
     return ticks >= 5
   end, "there were five ticks in a tenth of a second")
 end)
+
+for _, name in ipairs { "epoll", "poll" } do
+  check.test(name .. ": an event of a closed descriptor does not reach a new one with the same number", function()
+    local unix = require "framewire.unix"
+    local loop = assert(loops.new { poller = name })
+    local one, to_one = unix.pair()
+    local old, to_old = unix.pair()
+    local new, to_new
+    local calls = 0
+    assert(loop:watch(one.fd, loop.READ, function()
+      one:receive()
+      local number = old.fd
+      loop:forget(number)
+      old:close()
+      new, to_new = unix.pair()
+      check.equal(new.fd, number)
+      assert(loop:watch(number, loop.READ, function()
+        calls = calls + 1
+        loop:forget(number)
+      end))
+    end))
+    assert(loop:watch(old.fd, loop.READ, function() error("this descriptor was closed") end))
+    to_one:send("x")
+    to_old:close()
+    loop:after(0.05, function()
+      check.equal(calls, 0)
+      to_new:send("x")
+    end)
+    loop:after(0.2, function() loop:stop() end)
+    assert(loop:run())
+    check.equal(calls, 1, "events of the new descriptor")
+    for _, socket in ipairs { one, to_one, new, to_new } do socket:close() end
+    loop:close()
+  end)
+end

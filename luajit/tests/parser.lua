@@ -164,3 +164,17 @@ check.test("a head with cached header lines is the same as a parsed head", funct
   small.max_head = 60
   check.equal(recall("GET /b HTTP/1.1"), nil, "longer than allowed")
 end)
+
+check.test("long runs of spaces in headers, cookies, forms and URLs take little time", function()
+  local http = require "framewire.http"
+  local url = require "framewire.http.url"
+  local spaces = (" "):rep(16000)
+  local began = os.clock()
+  check.equal(select(2, parse("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x" .. spaces .. "y\r\n\r\n")), 501)
+  check.equal(http.cookie.parse("a = x" .. spaces .. "y ; b = z ").a, "x" .. spaces .. "y")
+  local part = "--b\r\nContent-Disposition: form-data; name=a\r\nX: y" .. spaces:sub(1, 8000) .. "y\r\n\r\nv\r\n"
+  assert(http.form.parse("multipart/form-data; boundary=b", part:rep(5) .. "--b--\r\n"))
+  local base = assert(url.parse("http://h/x", "http"))
+  check.equal(#url.resolve(base, ("a"):rep(20000) .. "/"), #"http://h/" + 20001)
+  assert(os.clock() - began < 1, "seconds: " .. os.clock() - began)
+end)

@@ -111,3 +111,19 @@ check.test("pinning moves a process to a core, and refuses a core that does not 
   check.equal(child:wait(5), 0)
   assert(worker.cores() >= 1)
 end)
+
+check.test("TERM ends a program that has replaced a process with a loop", function()
+  local child = assert(worker.start(function()
+    assert(assert(loops.new()):on_signal({ "TERM" }, function() end))
+    assert(not worker.become { "/no/such/program" })
+    assert(worker.become { "sleep", "20" })
+  end))
+  check.eventually(5, function()
+    return process.output(("cat /proc/%d/comm"):format(child.pid)) == "sleep\n"
+  end, "the program runs")
+  -- The bit 0x1000 stands for SIGPIPE, which a loop ignores.
+  local ignored = process.output(("grep SigIgn /proc/%d/status"):format(child.pid)):match("%x+%s*$")
+  check.equal(math.floor(tonumber(ignored, 16) / 0x1000) % 2, 0, "SIGPIPE is ignored")
+  child:signal("TERM")
+  check.equal(select(2, child:wait(5)), "TERM")
+end)

@@ -279,6 +279,59 @@ check.test("over HTTPS, web pages of this server can use it, and other pages can
   end)
 end)
 
+check.test("over HTTPS, a stopping server sends the responses in progress", function()
+  make_certificates()
+  local port = process.free_port()
+  process.run_with(function()
+    assert(http.serve {
+      port = port,
+      tls = pair_of "localhost",
+      handler = http.task(function(_, response)
+        require("framewire.task").sleep(0.4)
+        response:text(200, ("x"):rep(2000000))
+      end),
+    })
+  end, function(child)
+    process.wait_for_port(port)
+    local secure = assert(tls.connect("localhost", port, { ca = folder .. "/ca.pem" }, 5))
+    assert(secure:write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 5))
+    require("framewire.time").sleep(0.2)
+    child:signal("TERM")
+    local parts = {}
+    repeat
+      local data = secure:read(65536, 5)
+      parts[#parts + 1] = data
+    until not data
+    secure:close()
+    check.equal(#(table.concat(parts):match("\r\n\r\n(x*)$") or ""), 2000000)
+  end)
+end)
+
+check.test("over HTTPS, a connection counts until it is closed, which a client cannot prevent", function()
+  make_certificates()
+  process.in_task(function(loop)
+    local listener = assert(socket.listen())
+    local server = assert(http.new(loop, nil, { handler = function(_, response) response:text(200, "hello") end }))
+    assert(require("framewire.http.secure").start(loop, server, listener, assert(tls.server(pair_of "localhost"))))
+    local descriptors = require("framewire.sys").descriptor_limit()
+    assert(server.limits.max_connections * 3 < descriptors, "a connection needs three descriptors")
+    local port = select(2, listener:name())
+    local secure = assert(tls.connect("localhost", port, { ca = folder .. "/ca.pem" }, 5))
+    assert(secure:write("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 5))
+    check.contains(secure:read(1000, 5), "200")
+    loop:sleep(0.1)
+    check.equal(server.relay_count, 1)
+    for _ = 1, 30 do
+      if server.relay_count == 0 then break end
+      loop:sleep(0.1)
+      secure:send("x")
+    end
+    check.equal(server.relay_count, 0)
+    secure:close()
+    listener:close()
+  end)
+end)
+
 check.test("HTTPS and secure WebSockets work in the server and in the client", function()
   make_certificates()
   process.with_server({

@@ -179,3 +179,35 @@ test_tree("links are not followed, and remove stops watching everything", functi
   check.equal(next(changes.numbers), nil, "the path may end in a slash, as for `add`")
   process.remove_folder(outside)
 end)
+
+test_tree("`remove` stops watching a folder whose outer folder was deleted or removed", function(folder, changes)
+  local function count()
+    local number = 0
+    for _ in pairs(changes.numbers) do number = number + 1 end
+    return number
+  end
+  local before = count()
+  local outer = process.folder()
+  os.execute(("mkdir -p '%s/a/b'"):format(outer))
+  local recursive = { recursive = true }
+  assert(changes:add(outer, recursive))
+  os.execute(("rm -r '%s' && mkdir -p '%s/a/b'"):format(outer, outer))
+  expect(changes, "deleted", outer)
+  assert(changes:add(outer .. "/a", recursive))
+  changes:remove(outer .. "/a")
+  check.equal(count(), before, "after the outer folder was deleted")
+
+  assert(changes:add(outer, recursive))
+  assert(changes:add(outer .. "/a", recursive))
+  changes:remove(outer)
+  assert(changes:add(outer .. "/a/b", recursive))
+  changes:remove(outer .. "/a/b")
+  check.equal(count(), before, "after the outer folder was removed")
+
+  os.execute(("ln -s '%s' '%s/link'"):format(outer, folder))
+  expect(changes, "created", folder .. "/link")
+  assert(changes:add(folder .. "/link/a", recursive))
+  changes:remove(folder .. "/link/a")
+  check.equal(count(), before, "in a link, which the outer folder does not follow")
+  process.remove_folder(outer)
+end)

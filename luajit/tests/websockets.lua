@@ -335,7 +335,7 @@ check.test("no frame follows a frame of which only a part was sent", function()
   local loop = assert(loops.new())
   local listener = assert(socket.listen())
   local url = "ws://127.0.0.1:" .. select(2, listener:name())
-  local large = ("x"):rep(50000000)
+  local large = ("x"):rep(20000000)
   loop:spawn(function()
     for _ = 1, 2 do
       local one = assert(listener:accept(5))
@@ -356,8 +356,14 @@ check.test("no frame follows a frame of which only a part was sent", function()
   local passed = false
   loop:after(20, function() loop:stop() end)
   loop:spawn(function()
-    local ws = assert(websocket.connect(url, { timeout = 0.2 }))
+    local is_open
+    local ws = assert(websocket.connect(url, {
+      timeout = 0.2,
+      -- If this function failed while the socket is open, a closing frame would be sent.
+      on_close = function(ended) is_open = ended.socket.fd >= 0 end,
+    }))
     check.equal(select(2, ws:send(large)), "timeout")
+    check.equal(is_open, false)
     check.equal(select(2, ws:send("again")), "closed")
     local _, message, code = ws:receive()
     assert(message == "closed" and code == 1006, message)
@@ -545,6 +551,111 @@ check.test("a WebSocket that opens after accept has timed out is closed, and doe
     check.equal(message, "closed")
     slow:close()
     reaches("^timeout slept [1-9]") -- on a busy machine, it sleeps for longer than 1 s
+  end)
+end)
+
+check.test("a server ends the connection of a closed WebSocket, and counts it until then", function()
+  process.in_task(function(loop)
+    local port, server = process.serve_on(loop, function(request, response)
+      websocket.accept(request, response, { close_timeout = 0.5, on_message = function() end })
+    end)
+    local connection = client.connect(port)
+    connection:send(OPENING:format("/"))
+    check.equal(connection:receive().status, 101)
+    connection:send(closing(1000))
+    loop:sleep(0.1)
+    check.equal(server.upgraded_count, 1)
+    -- A client that does not stop to send.
+    for _ = 1, 10 do
+      loop:sleep(0.1)
+      connection.socket:send("x")
+    end
+    check.equal(server.upgraded_count, 0)
+    check.equal(connection.socket:send("x"), nil)
+  end)
+end)
+
+check.test("without callbacks, a client that reads too slowly is disconnected", function()
+  process.in_task(function(loop)
+    local ws
+    local port = process.serve_on(loop, http.task(function(request, response)
+      ws = assert(websocket.accept(request, response, { max_unsent = 1000000 }))
+      ws:receive()
+    end))
+    local connection = client.connect(port)
+    connection:send(OPENING:format("/"))
+    check.equal(connection:receive().status, 101)
+    loop:sleep(0.05) -- now the task has the WebSocket
+    local sender = loop:spawn(function() return ws:send(("x"):rep(20000000)) end)
+    check.equal(ws:send(("x"):rep(500000)), true)
+    check.equal(ws:send(("x"):rep(400000)), true)
+    check.equal(select(2, ws:send(("x"):rep(100000))), "too much unsent")
+    check.equal(ws.code, 1006)
+    check.equal(select(3, sender:join()), "closed", "the send that waits")
+  end)
+end)
+
+check.test("a task can close a WebSocket while another one receives", function()
+  process.in_task(function(loop)
+    local seen
+    local port = process.serve_on(loop, function(request, response)
+      websocket.accept(request, response, {
+        on_message = function() end, on_close = function(_, code, reason) seen = code .. reason end,
+      })
+    end)
+    local ws = assert(websocket.connect(("ws://127.0.0.1:%d/"):format(port)))
+    local reader = loop:spawn(function() return ws:receive(5) end)
+    loop:sleep(0.05)
+    check.contains(select(2, ws:receive(5)), "another task waits")
+    check.equal(ws:close(1000, "bye"), true)
+    check.equal(seen, "1000bye")
+    check.equal(select(4, reader:join()), 1000)
+  end)
+end)
+
+check.test("a stopping server ends WebSockets whose clients do not answer", function()
+  process.in_task(function(loop)
+    local codes = {}
+    local on_task = http.task(function(request, response)
+      local ws = assert(websocket.accept(request, response, { close_timeout = 0.2 }))
+      codes.task = select(3, ws:receive())
+    end)
+    local port, server = process.serve_on(loop, function(request, response)
+      if request.path == "/task" then return on_task(request, response) end
+      websocket.accept(request, response, {
+        close_timeout = 0.2, on_message = function() end, on_close = function(_, code) codes.callbacks = code end,
+      })
+    end)
+    for _, path in ipairs { "/task", "/callbacks" } do
+      local connection = client.connect(port)
+      connection:send(OPENING:format(path))
+      check.equal(connection:receive().status, 101)
+    end
+    server:stop(1, function() end)
+    loop:sleep(0.5)
+    check.equal(codes.task, 1006)
+    check.equal(codes.callbacks, 1006)
+    check.equal(server.upgraded_count, 0)
+  end)
+end)
+
+check.test("a client that sends faster than a task receives does not hold up the loop or the time-out", function()
+  process.in_task(function(loop)
+    local port = process.serve_on(loop, http.task(function(request, response)
+      websocket.accept(request, response):receive()
+    end))
+    local ws = assert(websocket.connect(("ws://127.0.0.1:%d/"):format(port)))
+    local reads, ticks = 0, 0
+    loop:every(0.01, function() ticks = ticks + 1 end)
+    ws.socket = setmetatable({
+      read = function()
+        reads = reads + 1
+        assert(reads < 1e7, "the time-out is over")
+        return ""
+      end,
+    }, { __index = ws.socket })
+    check.equal(select(2, ws:receive(0.2)), "timeout")
+    assert(ticks > 1, "ticks: " .. ticks)
   end)
 end)
 

@@ -9,7 +9,9 @@
 local form = require "framewire.http.form"
 local json = require "framewire.json"
 local socket = require "framewire.socket"
+local tasks = require "framewire.task"
 local time = require "framewire.time"
+local trim = require "framewire.http.trim"
 local url = require "framewire.http.url"
 
 local monotonic = time.monotonic
@@ -17,6 +19,8 @@ local monotonic = time.monotonic
 -- The longest head of a reply and the longest line of a chunked body, in bytes; and the largest number of heads that
 -- are read for one request (of interim replies, 1xx, and of the final reply).
 local MAX_HEAD, MAX_LINE, MAX_HEADS = 65536, 4096, 8
+-- The most receives in a row, before a task lets the loop do other work.
+local TURN = 16
 
 -- Methods of requests that can be repeated if a kept connection breaks before the reply.
 local repeatable = { GET = true, HEAD = true, PUT = true, DELETE = true, OPTIONS = true }
@@ -38,6 +42,10 @@ local function has_rest(link)
 end
 
 local function more(link, deadline)
+  -- `read` neither looks at the time nor lets the loop continue if bytes are available.
+  if monotonic() >= deadline then return nil, "timeout" end
+  link.turn = link.turn % TURN + 1
+  if link.turn == TURN and tasks.current() then tasks.sleep(0) end
   local data, message = link.socket:read(65536, math.max(0, deadline - monotonic()))
   if not data then return nil, message end
   link.data = has_rest(link) and link.data:sub(link.at) .. data or data
@@ -113,9 +121,9 @@ local function read_head(link, deadline)
   while place do
     local stop = text:find("\r\n", place + 2, true)
     local line = text:sub(place + 2, (stop or 0) - 1)
-    local name, value = line:match("^([%w!#$%%&'*+%-.^_`|~]+):[ \t]*(.-)[ \t]*$")
+    local name, value = line:match("^([%w!#$%%&'*+%-.^_`|~]+):(.*)$")
     if not name or value:find("[%z\r\n]") then return nil, "the answer has a malformed header" end
-    name = name:lower()
+    name, value = name:lower(), trim(value)
     if name == "set-cookie" then cookies[#cookies + 1] = value end
     if name == "content-length" and headers[name] and headers[name] ~= value then
       return nil, "the answer has two lengths"
@@ -231,7 +239,7 @@ local function connect(self, place, request, deadline)
     connected, message = socket.connect(place.host, place.port, seconds)
   end
   if not connected then return nil, message end
-  return { socket = connected, data = "", at = 1, answered = false, since = 0 }
+  return { socket = connected, data = "", at = 1, answered = false, since = 0, turn = 0 }
 end
 
 -- Returns the bytes of a request: its head, and its body if it has one. `place` is the URL, as `url.parse` returns it.
@@ -257,6 +265,15 @@ local function request_bytes(place, request)
   return table.concat(lines, "\r\n") .. "\r\n\r\n" .. (request.body or "")
 end
 
+-- Sends the bytes of a request and reads the reply. Returns the reply or nil, a message, and whether all was sent.
+local function talk(link, bytes, request, deadline)
+  local ok, message = link.socket:write(bytes, math.max(0, deadline - monotonic()))
+  -- A server that refuses a large body may send its reply and close the connection before it has read everything.
+  if not ok and message == "timeout" then return nil, message, ok end
+  local answer, problem = read_answer(link, request, deadline)
+  return answer, ok and problem or message, ok
+end
+
 -- Sends one request and returns its reply. Does not follow redirects.
 local function exchange(self, place, request, deadline)
   local bytes, message = request_bytes(place, request)
@@ -269,13 +286,12 @@ local function exchange(self, place, request, deadline)
     if not link then return nil, message end
   end
   link.answered = false
-  local answer, ok
-  ok, message = link.socket:write(bytes, math.max(0, deadline - monotonic()))
-  -- A server that refuses a large body may send its reply and close the connection before it has read everything.
-  if ok or message ~= "timeout" then
-    local problem
-    answer, problem = read_answer(link, request, deadline)
-    message = ok and problem or message
+  local returned, answer, ok
+  returned, answer, message, ok = pcall(talk, link, bytes, request, deadline)
+  if not returned then
+    -- The task was cancelled, or `on_data` failed, and `answer` is the error.
+    link.socket:close()
+    error(answer, 0)
   end
   if answer then
     if answer.keep and ok then give(self, key, link) else link.socket:close() end

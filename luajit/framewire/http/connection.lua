@@ -78,9 +78,9 @@ function Connection:close()
     self.unsent = nil
   end
   drop_file(self)
-  local late = self.late
+  local late = self.promised
   if late then
-    self.late = nil
+    self.late, self.promised = nil, nil
     late.closed, late.started, late.streaming = true, true, false
   end
   server:on_closed(fd)
@@ -185,7 +185,7 @@ local function answer(self, head, body)
   if ok and response.done then return end
   if ok and response.late then
     server.request = requests.new() -- a late handler can still use the old object
-    if not response.late.done then
+    if not response.late.done and self.fd >= 0 then
       self.late = response.late
       enter(self, "handler", server.limits.handler_timeout)
     end
@@ -219,7 +219,8 @@ local function settle(self, input)
     if input == server.input then input:clear() end
     return
   end
-  if self.closing then
+  -- A late response that was started with "Connection: close" ends the connection when it is complete.
+  if self.closing and not self.late then
     if self.closing == "upgrade" and rest > 0 and input == server.input then
       self.rest = ffi.string(input.data + input.start, rest)
     end
@@ -376,7 +377,7 @@ end
 ---@param out table buffer
 function Connection:finish_late(out)
   local is_held = self.late ~= nil
-  self.late = nil
+  self.late, self.promised = nil, nil
   flush(self, out)
   if out.size > MAX_KEPT_OUTPUT then self.server:renew("late_out") end
   -- If the response ended before its handler returned, the code that runs after the handler does the rest.
@@ -433,7 +434,8 @@ function M.new(server, fd)
     -- Fields that are set when needed:
     -- `input`: the buffer with an incomplete request; `unsent`: the buffer with bytes to send later;
     -- `file`: the file to send; `head` and `decoder`: the head and the decoder of a body that is not complete;
-    -- `late`: a response that the handler will complete later;
+    -- `promised`: a response that `later` has returned and that is not complete; `late`: the same, but only after the
+    -- handler has returned;
     -- `closing`: "close", "linger" or "abort" if the connection is about to end, and "upgrade" if its socket is about
     -- to be passed to `on_upgrade`, together with the bytes in `rest`.
   }, Connection)

@@ -1,6 +1,7 @@
 --- Reads and writes cookie headers as in RFC 6265.
 
 local time = require "framewire.time"
+local trim = require "framewire.http.trim"
 
 local M = {}
 
@@ -13,7 +14,8 @@ local TOKEN = "^[%w!#$%%&'*+%-.^_`|~]+$"
 function M.parse(header)
   local values = {}
   for pair in (header or ""):gmatch("[^;]+") do
-    local name, value = pair:match("^[ \t]*([^= \t]+)[ \t]*=[ \t]*(.-)[ \t]*$")
+    local name, value = pair:match("^[ \t]*([^= \t]+)[ \t]*=(.*)$")
+    value = value and trim(value)
     if name and values[name] == nil then values[name] = value:match('^"(.*)"$') or value end
   end
   return values

@@ -1,5 +1,6 @@
 --- Reads and writes forms: application/x-www-form-urlencoded and multipart/form-data (RFC 7578).
 
+local trim = require "framewire.http.trim"
 local url = require "framewire.http.url"
 
 local M = {}
@@ -112,9 +113,9 @@ end
 local function parse_part_head(text)
   local headers = {}
   for line in (text .. "\r\n"):gmatch("(.-)\r\n") do
-    local name, value = line:match("^([%w!#$%%&'*+%-.^_`|~]+):[ \t]*(.-)[ \t]*$")
+    local name, value = line:match("^([%w!#$%%&'*+%-.^_`|~]+):(.*)$")
     if not name or value:find("[%z\1-\8\10-\31\127]") then return nil end
-    headers[name:lower()] = value
+    headers[name:lower()] = trim(value)
   end
   return headers
 end

@@ -5,6 +5,7 @@
 
 local bit = require "bit"
 local ffi = require "ffi"
+local trim = require "framewire.http.trim"
 
 local band, bor = bit.band, bit.bor
 local C, string_of = ffi.C, ffi.string
@@ -112,7 +113,8 @@ end
 -- status and a reason.
 local function read_codings(list)
   local last, has_chunked = nil, false
-  for coding in (list .. ","):gmatch("[ \t]*(.-)[ \t]*,") do
+  for item in (list .. ","):gmatch("([^,]*),") do
+    local coding = trim(item)
     if coding == "" then return nil, 400, "Transfer-Encoding is empty" end
     if has_chunked then return nil, 400, "chunked must be the last transfer coding, and only once" end
     if last then last = "several" else last = coding end

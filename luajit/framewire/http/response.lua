@@ -58,7 +58,10 @@ local function begin(self)
     return nil, self.closed and "the client has gone" or "this request has been answered already"
   end
   self.started = true
-  return self.is_late and self.server.late_out or self.server.out
+  if not self.is_late then return self.server.out end
+  local out = self.server.late_out
+  out:clear() -- a handler that failed may have left a part of its response there
+  return out
 end
 
 local function end_head(self, out, keep_alive)
@@ -242,6 +245,7 @@ end
 --- or the response was not started
 ---@return string? message
 function Response:write(data)
+  if type(data) ~= "string" then error("a response writes strings, not a " .. type(data), 2) end
   if not self.streaming then
     return nil, self.closed and "the client has gone" or "start the answer first"
   end
@@ -304,6 +308,7 @@ function Response:later()
     started = false, done = false, closed = false, streaming = false,
   }, Response)
   self.late = late
+  self.connection.promised = late -- so the response learns if the client goes before the handler has returned
   self.extra = nil
   -- A late response has its own buffer, so the responses before it must be sent first.
   self.connection:flush()

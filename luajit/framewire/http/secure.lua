@@ -2,11 +2,16 @@
 -- So the server needs no code for TLS, and connections without TLS do not become slower.
 
 local poller = require "framewire.poller"
+local servers = require "framewire.http.server"
 local streams = require "framewire.stream"
 local sys = require "framewire.sys"
 local unix = require "framewire.unix"
 
 local HANDSHAKE = 10 -- seconds
+-- Seconds for which a client may continue to send after the end of the last response.
+local LINGER = 2
+-- How many descriptors a connection needs: the TLS socket and both ends of the pair.
+local DESCRIPTORS = 3
 
 local M = {}
 
@@ -33,7 +38,16 @@ local function connect(loop, server, secure)
   end
   one:pipe(other)
   other:pipe(one)
-  one.on_close = function() other:finish() end
+  server:relay(one)
+  -- The server has closed the connection, and everything has been sent to the client.
+  one.on_finish = function()
+    server:end_relay(one)
+    loop:after(LINGER, function() one:close() end)
+  end
+  one.on_close = function()
+    server:release_relay(one)
+    other:finish()
+  end
   other.on_close = function() one:finish() end
 end
 
@@ -42,6 +56,8 @@ end
 ---@param context table from tls.server
 ---@return true|nil ok, string? message
 function M.start(loop, server, listener, context)
+  local limits = server.limits
+  limits.max_connections = math.min(limits.max_connections, math.max(1, math.floor(servers.room() / DESCRIPTORS)))
   local function accept()
     local accepted, message, number = listener:accept()
     if not accepted then

@@ -78,11 +78,37 @@ function Server:release(upgraded)
   self.upgraded_count = self.upgraded_count - 1
 end
 
+-- Whether everything has been sent to all clients, also through the streams of HTTPS.
+local function is_empty(self)
+  return self.count == 0 and next(self.relays) == nil
+end
+
+--- For HTTPS: counts the stream to a client, until `release_relay`. A stopping server waits for it, until `end_relay`.
+---@param stream table
+function Server:relay(stream)
+  self.relays[stream] = true
+  self.relay_count = self.relay_count + 1
+end
+
+--- Called when everything has been sent through a client's stream. A second call does nothing.
+---@param stream table
+function Server:end_relay(stream)
+  self.relays[stream] = nil
+  if self.stopping and is_empty(self) then self:finish_stop() end
+end
+
+--- Called once, when a client's stream has closed.
+---@param stream table
+function Server:release_relay(stream)
+  self.relay_count = self.relay_count - 1
+  self:end_relay(stream)
+end
+
 --- Called by a connection that has closed.
 function Server:on_closed(fd)
   self.connections[fd] = nil
   self.count = self.count - 1
-  if self.stopping and self.count == 0 then self:finish_stop() end
+  if self.stopping and is_empty(self) then self:finish_stop() end
 end
 
 --- Serves an accepted connection, if there are not too many already.
@@ -90,7 +116,8 @@ end
 ---@param peer? table for HTTPS: the socket with the client's address, because `fd` is one end of a pair of unix sockets
 ---@return boolean adopted if false, the connection was closed
 function Server:adopt(fd, peer)
-  if self.count + self.upgraded_count >= self.limits.max_connections then
+  -- The stream of an HTTPS client can stay open for longer than its connection or WebSocket.
+  if math.max(self.count + self.upgraded_count, self.relay_count) >= self.limits.max_connections then
     net.send(fd, OVERLOADED, #OVERLOADED, sys.send_flags)
     sys.close(fd)
     return false
@@ -134,7 +161,8 @@ end
 
 --- Begins to stop: accepts no more connections, closes idle ones, and lets the others get their response.
 ---@param grace number seconds after which all connections are closed
----@param on_stopped function called when the last connection has closed; upgraded connections do not count
+---@param on_stopped function called when the last connection has closed; upgraded connections count only with HTTPS,
+--- where their last bytes, too, take a way through the loop
 function Server:stop(grace, on_stopped)
   if self.stopping then return end
   self.stopping = true
@@ -147,14 +175,16 @@ function Server:stop(grace, on_stopped)
   for upgraded in pairs(self.upgraded) do upgraded:go_away() end
   for fd = 0, self.highest do
     local connection = self.connections[fd]
-    if connection and connection.phase == "idle" then connection:close() end
+    -- A connection that is resuming has a complete request, which is served in the loop's next round.
+    if connection and connection.phase == "idle" and not connection.resuming then connection:close() end
   end
-  if self.count == 0 then return self:finish_stop() end
+  if is_empty(self) then return self:finish_stop() end
   self.cut = self.loop:after(grace, function()
     for fd = 0, self.highest do
       local connection = self.connections[fd]
       if connection then connection:close() end
     end
+    for stream in pairs(self.relays) do stream:close() end -- this removes the stream, which `pairs` allows
   end)
 end
 
@@ -168,6 +198,12 @@ function Server:finish_stop()
 end
 
 local M = {}
+
+--- How many descriptors there can be for connections.
+---@return integer
+function M.room()
+  return sys.descriptor_limit() - SPARE_DESCRIPTORS
+end
 
 --- Checks the option `limits`, and fills in the defaults.
 ---@param given? table
@@ -185,7 +221,7 @@ function M.read_limits(given)
   end
   for name, value in pairs(defaults) do limits[name] = limits[name] or value end
   if limits.max_head > 32768 then return nil, "max_head can be 32768 at most" end
-  limits.max_connections = math.min(limits.max_connections, math.max(1, sys.descriptor_limit() - SPARE_DESCRIPTORS))
+  limits.max_connections = math.min(limits.max_connections, math.max(1, M.room()))
   return limits
 end
 
@@ -210,6 +246,9 @@ function M.new(loop, listener, options)
     --- The objects of upgraded connections, such as WebSockets, and their number.
     upgraded = {},
     upgraded_count = 0,
+    --- For HTTPS: the streams of clients to which not everything has been sent; and the number of open streams.
+    relays = {},
+    relay_count = 0,
     count = 0,
     highest = 0,
     --- Buffers that all connections share: for received bytes, for responses, and for late responses.

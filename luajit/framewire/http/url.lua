@@ -82,7 +82,7 @@ function M.resolve(base, reference)
   for part in (joined .. "/"):gmatch("([^/]*)/") do
     if part == ".." then parts[#parts] = nil elseif part ~= "." then parts[#parts + 1] = part end
   end
-  local last = joined:match("[^/]*$")
+  local last = joined:match("^.*/(.*)$") or joined
   if last == "." or last == ".." then parts[#parts + 1] = "" end
   return root .. "/" .. table.concat(parts, "/") .. rest
 end

@@ -282,7 +282,8 @@ end
 local function describe(text, place, reason)
   local before = text:sub(1, place)
   local _, lines = before:gsub("\n", "")
-  local _, columns = before:match("[^\n]*$"):gsub("[^\128-\191]", "")
+  -- The pattern is anchored at the beginning: otherwise, the time would grow with the square of a line's length.
+  local _, columns = (before:match("^.*\n(.*)$") or before):gsub("[^\128-\191]", "")
   if place >= #text then reason = reason .. "; the text ends here" end
   return ("line %d, column %d: %s"):format(lines + 1, columns + 1, reason)
 end

@@ -56,8 +56,11 @@ local function forget_tree(self, folder)
     if path == folder or is_inside(path, folder) then gone[#gone + 1] = path end
   end
   for _, path in ipairs(gone) do forget(self, path) end
-  for path in pairs(self.listed) do
-    if is_inside(path, folder) then self.listed[path] = nil end
+  self.roots[folder] = nil
+  for _, set in ipairs { self.listed, self.roots } do
+    for path in pairs(set) do
+      if is_inside(path, folder) then set[path] = nil end
+    end
   end
 end
 
@@ -110,12 +113,9 @@ function Watch:add(path, options)
   return true
 end
 
--- Whether the path is inside of a folder that was added with `recursive`.
+-- Whether the path is part of an outer folder that is watched with `recursive`. Then its parent folder is watched too.
 local function has_outer(self, path)
-  for root in pairs(self.roots) do
-    if is_inside(path, root) then return true end
-  end
-  return false
+  return self.is_deep[path:match("^(.*)/")] ~= nil
 end
 
 --- Stops watching a path. If it was added with `recursive`, stops watching everything in it. If the path is a folder
@@ -193,7 +193,9 @@ function Watch:read()
       if folder and band(event.mask, sys.IN_IGNORED) ~= 0 then
         self.paths[event.wd] = nil
         -- The same path may be watched again by now.
-        if self.numbers[folder] == event.wd then self.numbers[folder], self.is_deep[folder] = nil, nil end
+        if self.numbers[folder] == event.wd then
+          self.numbers[folder], self.is_deep[folder], self.roots[folder] = nil, nil, nil
+        end
       end
       place = place + HEAD + event.len
     end

@@ -5,7 +5,10 @@ local check = require "tests.support.check"
 local process = require "tests.support.process"
 local worker = require "framewire.worker"
 
-local M = {}
+local M = {
+  --- The beginning of a shell command whose program must not use the folder of the user's snapshots and recordings.
+  with_data = ("FRAMEWIRE_DATA='%s/../target/test-data' "):format(check.root),
+}
 
 --- The program's path.
 function M.program()
@@ -27,7 +30,7 @@ end
 ---@param ... string further arguments
 function M.serve(channel, ...)
   -- The tests do not use the HTTP port, so any free one will do.
-  local quietly = 'exec "$0" serve --quiet --listen 127.0.0.1:0 "$@" >/dev/null'
+  local quietly = M.with_data .. 'exec "$0" serve --quiet --listen 127.0.0.1:0 "$@" >/dev/null'
   assert(worker.become { "sh", "-c", quietly, M.program(), "--channel", channel, ... })
 end
 

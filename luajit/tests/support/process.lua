@@ -2,7 +2,9 @@
 
 local ffi = require "ffi"
 local check = require "tests.support.check"
+local files = require "framewire.files"
 local http = require "framewire.http"
+local loops = require "framewire.loop"
 local shm = require "framewire.shm"
 local socket = require "framewire.socket"
 local time = require "framewire.time"
@@ -89,6 +91,40 @@ function M.with_server(options, body)
     M.wait_for_port(port)
     body(port)
   end)
+end
+
+--- Runs a function as a task of a new loop. Fails if the function fails, or does not end within 20 seconds.
+---@param body fun(loop: table)
+function M.in_task(body)
+  local loop = assert(loops.new { log = function() end })
+  local ok, message = false, "the test takes too long"
+  -- The task starts in the loop's first round, because `run` would not notice an earlier `stop`.
+  loop:after(0, function()
+    loop:spawn(function()
+      ok, message = xpcall(body, debug.traceback, loop)
+      loop:stop()
+    end)
+  end)
+  loop:after(20, function() loop:stop() end)
+  assert(loop:run())
+  loop:close()
+  if not ok then error(message, 0) end
+end
+
+--- Starts a server on a loop of this process.
+---@param loop table
+---@param handler function
+---@return integer port
+---@return table server
+function M.serve_on(loop, handler)
+  local listener = assert(socket.listen())
+  local server = assert(http.new(loop, listener, { handler = handler, log = function() end }))
+  return select(2, listener:name()), server
+end
+
+--- How many descriptors this process has open.
+function M.descriptors()
+  return #assert(files.list("/proc/self/fd"))
 end
 
 --- Starts a program through the shell, as a user would.
