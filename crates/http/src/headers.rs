@@ -12,7 +12,7 @@ pub(crate) const HEIGHT: HeaderName = HeaderName::from_static("framewire-height"
 
 /// The headers that pages of allowed origins can read, in addition to those that browsers let every page read.
 pub(crate) const EXPOSED: &str = "allow, content-disposition, etag, framewire-frame, framewire-height, framewire-width, location, \
-    retry-after, www-authenticate, x-request-id";
+    mcp-session-id, retry-after, www-authenticate, x-request-id";
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 

@@ -108,8 +108,9 @@ pub struct Session {
 /// What tools remember between calls.
 #[derive(Default)]
 pub(crate) struct SessionMemory {
-    /// The mark of the picture that was sent last: a checksum of the screenshot and of how it was changed.
-    pub(crate) picture: Option<String>,
+    /// The picture that was sent last: its mark, which is a checksum of the screenshot and of how it was changed, and
+    /// the key of the call.
+    pub(crate) picture: Option<(String, Option<String>)>,
     /// Expressions whose changes `act` reports.
     pub(crate) watched: Vec<String>,
 }

@@ -176,7 +176,8 @@ pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static(
-            "authorization, content-type, idempotency-key, last-event-id, traceparent, x-request-id",
+            "authorization, content-type, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, \
+             mcp-session-id, traceparent, x-request-id",
         ),
     );
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));

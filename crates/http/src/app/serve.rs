@@ -66,7 +66,7 @@ impl LocalServer {
         let state = AppState::new(services);
         let described = v1::router().into_openapi();
         let catalog = Arc::new(Catalog::new(&described));
-        let router = checked(v1::router(), &catalog).with_state(state.clone());
+        let router = checked(v1::router(), &catalog, &state).with_state(state.clone());
         let calls = LocalCalls::new(state, Arc::new(RouteMethods::new(router, &described, catalog)));
         LocalServer { calls, recordings, replays, stop, grace: app.limits.grace }
     }
@@ -216,10 +216,12 @@ async fn read_body(bodies: Arc<BodyReader>, request: Request, next: Next) -> Res
     }
 }
 
-/// These routes, which refuse query parameters that they do not have.
-fn checked(routes: OpenApiRouter<AppState>, catalog: &Arc<Catalog>) -> Router<AppState> {
-    let known = catalog.clone();
-    let check = from_fn(move |path, request, next| catalog::check_query(known.clone(), path, request, next));
+/// These routes, which refuse query parameters that they do not have, and read bodies that they do not take.
+fn checked(routes: OpenApiRouter<AppState>, catalog: &Arc<Catalog>, state: &AppState) -> Router<AppState> {
+    let (known, bodies) = (catalog.clone(), Arc::<BodyReader>::from_ref(state));
+    let check = from_fn(move |path, request, next| {
+        catalog::check_request(known.clone(), bodies.clone(), path, request, next)
+    });
     routes.split_for_parts().0.route_layer(check)
 }
 
@@ -228,13 +230,13 @@ pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, 
     let described = v1::router().merge(rpc::router()).into_openapi();
     let mut catalog = Catalog::new(&described);
     if let Some(FrontEnd { path, .. }) = front_end {
-        catalog.declare(path, PathEffect::JudgedLater);
+        catalog.declare(path, PathEffect::OwnKeys);
     }
     let catalog = Arc::new(catalog);
-    let v1 = checked(v1::router(), &catalog);
+    let v1 = checked(v1::router(), &catalog, &state);
     let methods = RouteMethods::new(v1.clone().with_state(state.clone()), &described, catalog.clone());
     let methods = Arc::new(methods);
-    let rpc = checked(rpc::router(), &catalog).layer(Extension(methods.clone()));
+    let rpc = checked(rpc::router(), &catalog, &state).layer(Extension(methods.clone()));
     let further = match front_end {
         Some(front_end) => {
             let bodies = Arc::<BodyReader>::from_ref(&state);

@@ -122,6 +122,7 @@ async fn run(
 ) -> Result<Response, Failure> {
     let key = idempotency::read(&head.headers)?;
     let has_key = key.is_some();
+    let mut nothing_done = route.op.effect == Effect::Read;
     let op = build(services, route, head.uri.query().unwrap_or(""), body).await?;
     let share = services.operations.replies.share(&op)?;
     let value = match services.operations.call(caller, op, key).await {
@@ -131,12 +132,13 @@ async fn run(
                 && matches!(error.status, Status::Failed | Status::NotFound) =>
         {
             info!("{} answers false: {error}", route.path);
+            nothing_done |= error.status.is_refusal();
             Value::Bool(false)
         }
         answer => answer.map_err(|error| refusal(route, error))?,
     };
     let mut response = route.reply.response(value, share);
-    if has_key && route.op.effect == Effect::Read {
+    if has_key && nothing_done {
         response.extensions_mut().insert(NothingDone);
     }
     Ok(response)

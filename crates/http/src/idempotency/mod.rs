@@ -26,7 +26,7 @@ use self::memory::{KeyId, KeyedReplies, Known};
 use crate::access::caller::Caller;
 use crate::access::gate::RequestHead;
 use crate::failure::Failure;
-use crate::limits::Limits;
+use crate::limits::{LARGEST_ROM, Limits, ROM_PATH};
 use crate::reading::emulator_of;
 use crate::transport::incoming::BodyReader;
 
@@ -46,20 +46,22 @@ pub(crate) fn key(
     if takes_key() {
         return Ok(Some(key));
     }
-    Err(misplaced(head, "changes nothing and can be repeated as it is"))
+    Err(misplaced(head))
 }
 
 /// Refuses a key for a login or a logout.
 pub(crate) fn check_absent(head: &RequestHead<'_>) -> Result<(), Failure> {
     match read(head.headers)? {
         None => Ok(()),
-        Some(_) => Err(misplaced(head, "accepts no key")),
+        Some(_) => Err(misplaced(head)),
     }
 }
 
-fn misplaced(head: &RequestHead<'_>, why: &str) -> Failure {
+fn misplaced(head: &RequestHead<'_>) -> Failure {
     let (method, path) = (head.method, head.path());
-    Failure::bad_request(format!("header Idempotency-Key: {method} {path} {why}; leave the header out"))
+    Failure::bad_request(format!(
+        "header Idempotency-Key: {method} {path} accepts no key; leave the header out"
+    ))
 }
 
 /// The key in the header; `None` if there is no such header. Several headers, or a key that does not fit the
@@ -114,7 +116,8 @@ impl Idempotency {
         W: Future<Output = Response> + Send + 'static,
     {
         let (parts, body) = request.into_parts();
-        let body = self.bodies.read(body).await?;
+        let limit = if parts.uri.path() == ROM_PATH { LARGEST_ROM } else { self.bodies.limit };
+        let body = self.bodies.read_within(body, limit).await?;
         let kind = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |kind| kind.as_bytes());
         let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
         let digest = Digest::of(&[parts.method.as_str().as_bytes(), target.as_bytes(), kind, &body]);

@@ -17,7 +17,9 @@ use crate::failure::Failure;
 const UNIT: usize = 1024;
 
 /// Results up to this size do not count. Even if every connection has such a result, they do not use much memory.
-const SMALL: usize = 16 * 1024;
+pub(crate) const SMALL: usize = 16 * 1024;
+/// The same for the results of JSON-RPC. A connection can have 1,024 of them.
+const TINY: usize = 1024;
 
 /// The memory that is left for replies.
 #[derive(Debug, Clone)]
@@ -45,7 +47,16 @@ impl ReplyBudget {
     }
 
     pub(crate) fn share_bytes(&self, bytes: usize) -> Result<BudgetShare, Failure> {
-        if bytes <= SMALL {
+        self.share_above(SMALL, bytes)
+    }
+
+    /// Like [`ReplyBudget::share_bytes`], for one of many results that a connection can have at the same time.
+    pub(crate) fn share_of_many(&self, bytes: usize) -> Result<BudgetShare, Failure> {
+        self.share_above(TINY, bytes)
+    }
+
+    fn share_above(&self, free: usize, bytes: usize) -> Result<BudgetShare, Failure> {
+        if bytes <= free {
             return Ok(BudgetShare { _permit: None });
         }
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);

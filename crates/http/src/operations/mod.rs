@@ -44,8 +44,8 @@ impl SelectedEmulator {
         self.operations.perform(&self.served, batch.into()).await
     }
 
-    /// Performs a batch like [`SelectedEmulator::perform`]. If it is refused as a whole, for example because of the
-    /// memory that an operation uses, returns the problem.
+    /// Performs a batch like [`SelectedEmulator::perform`]. If it is refused as a whole, for example because of an
+    /// address that an operation reads or writes, returns the problem.
     pub(crate) async fn perform_checked(&self, batch: impl Into<Batch>) -> Result<Outcome, Problem> {
         let batch = batch.into();
         let ops = batch.ops.clone();

@@ -9,11 +9,17 @@ use serde_json::Value as Json;
 use super::fields::Object;
 use crate::problem::Problem;
 
+/// The largest number of objects in a text: more than any request needs. Each object uses about 700 bytes of memory,
+/// even if it has only 7 bytes in the text.
+const MAX_OBJECTS: usize = 131_072;
+
 /// Why JSON cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     /// It is not JSON.
     Syntax(serde_json::Error),
+    /// It has more than [`MAX_OBJECTS`] objects.
+    TooMany,
     /// An object has a key twice.
     Twice {
         /// The place of the object in the JSON; empty if it is the outermost object.
@@ -30,6 +36,9 @@ impl Unreadable {
             Unreadable::Syntax(error) => {
                 Problem::bad_request(format!("{whole} cannot be read as JSON: {error}"))
             }
+            Unreadable::TooMany => Problem::too_large(format!(
+                "{whole} has more than {MAX_OBJECTS} objects; send fewer at a time"
+            )),
             Unreadable::Twice { place, problem } if place.is_empty() => {
                 Problem::bad_request(format!("{whole} {problem}"))
             }
@@ -40,6 +49,10 @@ impl Unreadable {
 
 /// Reads JSON, and refuses objects with duplicate keys, because it is not clear which value counts.
 pub(crate) fn read(text: &[u8]) -> Result<Json, Unreadable> {
+    // This also counts braces inside strings, but these are few.
+    if memchr::memchr_iter(b'{', text).count() > MAX_OBJECTS {
+        return Err(Unreadable::TooMany);
+    }
     let mut reader = serde_json::Deserializer::from_slice(text);
     match Unique::deserialize(&mut reader).and_then(|unique| reader.end().map(|()| unique)) {
         Ok(Unique(value)) => Ok(value),

@@ -17,22 +17,30 @@ use crate::access::caller::Rights;
 use crate::failure::Failure;
 use crate::problem::Problem;
 use crate::reading::{name_of, pairs_of};
+use crate::transport::incoming::BodyReader;
 
 /// The routes that a document describes.
 pub(crate) struct Catalog {
-    /// The parameters that queries may have, by method and path.
-    queries: HashMap<(Method, String), Vec<String>>,
+    /// The routes by method and path.
+    routes: HashMap<(Method, String), DescribedRoute>,
     /// The paths that declare what they change, with the names of parameters in braces.
     effects: Vec<(String, PathEffect)>,
 }
 
+struct DescribedRoute {
+    /// The parameters that queries may have.
+    query: Vec<String>,
+    has_body: bool,
+}
+
 impl Catalog {
     pub(crate) fn new(document: &OpenApi) -> Catalog {
-        let mut catalog = Catalog { queries: HashMap::new(), effects: Vec::new() };
+        let mut catalog = Catalog { routes: HashMap::new(), effects: Vec::new() };
         for (path, item) in &document.paths.paths {
             for (method, operation) in operations(item) {
-                let names = query_parameters(operation).map(str::to_owned).collect();
-                catalog.queries.insert((method, path.clone()), names);
+                let query = query_parameters(operation).map(str::to_owned).collect();
+                let route = DescribedRoute { query, has_body: operation.request_body.is_some() };
+                catalog.routes.insert((method, path.clone()), route);
             }
             let effect = PathEffect::of(item);
             if effect != PathEffect::ByMethod {
@@ -67,16 +75,16 @@ impl Catalog {
         found.map_or(PathEffect::ByMethod, |(_, effect)| *effect)
     }
 
-    fn query(&self, method: &Method, path: &str) -> &[String] {
+    fn route(&self, method: &Method, path: &str) -> Option<&DescribedRoute> {
         let method = if *method == Method::HEAD { Method::GET } else { method.clone() };
-        self.queries.get(&(method, path.to_owned())).map_or(&[], Vec::as_slice)
+        self.routes.get(&(method, path.to_owned()))
     }
 }
 
 /// Whether an `Idempotency-Key` applies to requests of this method to a path with this effect.
 pub(crate) fn takes_key(method: &Method, effect: PathEffect) -> bool {
     let changes = matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-    changes && effect != PathEffect::Nothing
+    changes && !matches!(effect, PathEffect::Nothing | PathEffect::OwnKeys)
 }
 
 /// Whether a path matches a pattern with parameters in braces.
@@ -89,18 +97,24 @@ fn matches_pattern(path: &str, pattern: &str) -> bool {
     fits && parts.next().is_none()
 }
 
-/// Refuses parameters that a route under `/v1` does not have. All of these routes accept `emulator`.
-pub(crate) async fn check_query(
+/// Refuses parameters that a route under `/v1` does not have. All of these routes accept `emulator`. If the route takes
+/// no body, reads and ignores the body, so that the next request on the connection can be read.
+pub(crate) async fn check_request(
     catalog: Arc<Catalog>,
+    bodies: Arc<BodyReader>,
     path: MatchedPath,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
+    let route = catalog.route(request.method(), path.as_str());
+    if route.is_some_and(|route| !route.has_body) {
+        bodies.read(std::mem::take(request.body_mut())).await?;
+    }
     let query = request.uri().query().unwrap_or_default();
     if query.is_empty() {
         return Ok(next.run(request).await);
     }
-    let known = catalog.query(request.method(), path.as_str());
+    let known = route.map_or(&[][..], |route| &route.query);
     let is_unknown = |name: &Cow<'_, str>| name != "emulator" && !known.iter().any(|known| known == name);
     let Some(unknown) = pairs_of(query).map(name_of).find(is_unknown) else {
         return Ok(next.run(request).await);

@@ -57,7 +57,7 @@ pub(super) fn read(text: &[u8]) -> Message {
     let refused = |error| Message::One(Err(Refused { id: Json::Null, error }));
     match unique::read(text) {
         Err(Unreadable::Syntax(error)) => refused(RpcError::parse(&error)),
-        Err(twice) => refused(RpcError::invalid_request(twice.problem("the message"))),
+        Err(other) => refused(RpcError::invalid_request(other.problem("the message"))),
         Ok(Json::Array(items)) if items.is_empty() || items.len() > MAX_BATCH => {
             let detail = format!("the array holds {} requests; 1 to {MAX_BATCH} are accepted", items.len());
             refused(RpcError::invalid_request(Problem::bad_request(detail)))

@@ -251,7 +251,7 @@ async fn perform(
     result: fn(Plan, Outcome) -> Result<Json, Problem>,
 ) -> Result<UnderWay, RpcError> {
     let operations = &session.services.operations;
-    let share = operations.replies.share_all(plan.ops()).map_err(Problem::from)?;
+    let share = operations.replies.share_of_many(plan.bytes()).map_err(Problem::from)?;
     let batch = Batch::new(plan.ops().to_vec());
     batch.check().map_err(Problem::from)?;
     let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());

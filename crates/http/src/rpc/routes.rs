@@ -20,6 +20,7 @@ use super::methods::{UnderWay, under_way};
 use super::session::{RpcReply, RpcSession};
 use crate::headers::content_type;
 use crate::idempotency::IDEMPOTENCY_KEY;
+use crate::operations::budget::{ReplyBudget, SMALL};
 use crate::problem::Problem;
 use crate::reading::fields::{Encoding, Object, shown, wrong_value};
 use crate::routing::catalog::{Catalog, operations, query_parameters};
@@ -89,8 +90,9 @@ impl RouteMethods {
         charge: Option<Arc<Charge>>,
     ) -> Result<UnderWay, RpcError> {
         let caller = &session.caller;
+        let takes_key = self.catalog.takes_key(&route.method, &route.path);
         self.catalog.check_rights(caller.rights, &route.method, &route.path).map_err(Problem::from)?;
-        if key.is_some() && !self.catalog.takes_key(&route.method, &route.path) {
+        if key.is_some() && !takes_key {
             let problem = "is given, and this method changes nothing";
             return Err(Problem::unusable("idempotency_key", problem).into());
         }
@@ -103,6 +105,8 @@ impl RouteMethods {
         request.extensions_mut().insert(caller.clone());
         let (router, caller) = (self.router.clone(), caller.clone());
         let idempotency = session.services.idempotency.clone();
+        // A request that changes something must get its reply. Other requests can be refused after they were performed.
+        let budget = if takes_key { None } else { Some(session.services.operations.replies.clone()) };
         let work = async move |request| {
             let Ok(response) = router.oneshot(request).await;
             response
@@ -115,7 +119,7 @@ impl RouteMethods {
                     .await
                     .unwrap_or_else(|failure| Problem::from(failure).into_response()),
             };
-            reply(response).await
+            reply(response, budget.as_ref()).await
         };
         Ok(under_way(replied).await)
     }
@@ -242,8 +246,18 @@ fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
     Err(Problem::parameter(BODY, &problem, ACCEPTED))
 }
 
-/// The reply of a route, as the result or the error of a method.
-async fn reply(response: Response) -> Result<RpcReply, RpcError> {
+/// How much memory JSON uses as values, roughly. An object uses more than 600 bytes, even with a single field.
+fn memory_of(json: &[u8]) -> usize {
+    let size = |byte: &u8| match byte {
+        b'{' => 640,
+        b',' => 32,
+        _ => 1,
+    };
+    json.iter().map(size).sum()
+}
+
+/// The reply of a route, as the result or the error of a method. If there is a `budget`, the result must fit into it.
+async fn reply(response: Response, budget: Option<&ReplyBudget>) -> Result<RpcReply, RpcError> {
     let (parts, body) = response.into_parts();
     let internal = |error: String| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error);
     let body = to_bytes(body, usize::MAX).await.map_err(|error| internal(error.to_string()))?;
@@ -255,9 +269,13 @@ async fn reply(response: Response) -> Result<RpcReply, RpcError> {
         return Err(RpcError::with_status(parts.status, problem));
     }
     let kind = content_type(&parts.headers);
+    let is_json = kind.starts_with("application/json");
+    // A larger body has a share of the budget itself.
+    let bytes = if is_json { memory_of(&body) } else { body.len().min(SMALL) };
+    let share = budget.map(|budget| budget.share_of_many(bytes)).transpose().map_err(Problem::from)?;
     let result = if body.is_empty() {
         Json::Null
-    } else if kind.starts_with("application/json") {
+    } else if is_json {
         serde_json::from_slice(&body).map_err(|error| internal(error.to_string()))?
     } else {
         let mut result = Object::new();
@@ -271,5 +289,5 @@ async fn reply(response: Response) -> Result<RpcReply, RpcError> {
         result.insert("data".to_owned(), Encoding::Base64.text(&body).into());
         Json::Object(result)
     };
-    Ok(RpcReply { held: Some(Box::new(body)), ..result.into() })
+    Ok(RpcReply { held: Some(Box::new((body, share))), ..result.into() })
 }

@@ -125,9 +125,8 @@ impl Plan {
     /// too many, or the reply would be too large.
     pub(crate) fn add_all(&mut self, objects: Vec<Object>, context: Context<'_>) -> Result<()> {
         for object in objects {
-            let (index, before) = (self.forms.len(), self.ops.len());
+            let index = self.forms.len();
             self.add(object, context).map_err(|problem| self.of_op(index, problem))?;
-            self.bytes += self.ops[before..].iter().map(Op::largest_result).sum::<usize>();
             if self.ops.len() > MAX_OPS {
                 let place = self.place(index);
                 let text =
@@ -145,6 +144,13 @@ impl Plan {
     /// Adds an operation that has been read already.
     pub(crate) fn add_made(&mut self, form: Form, op: Op) {
         self.ops.push(op);
+        self.add_form(form, self.ops.len() - 1);
+    }
+
+    /// Adds the form of the operations from index `first` on.
+    fn add_form(&mut self, form: Form, first: usize) {
+        let results: usize = self.ops[first..].iter().map(Op::largest_result).sum();
+        self.bytes += results + form.further_bytes();
         self.forms.push(form);
     }
 
@@ -182,6 +188,7 @@ impl Plan {
         if object.get("domain").is_some_and(Json::is_null) {
             object.remove("domain");
         }
+        let first = self.ops.len();
         let in_domain = if object.contains_key("domain") { operations::in_domain(&name) } else { None };
         let form = match in_domain.or_else(|| operations::row(&name)) {
             Some(row) => match convenience::read_computed(row.name, &object, context, &mut self.ops) {
@@ -199,12 +206,17 @@ impl Plan {
                 }
             },
         };
-        self.forms.push(form);
+        self.add_form(form, first);
         Ok(())
     }
 
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
+    }
+
+    /// How many bytes the results have at most.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The outcome of the emulator's operations. If one of them was refused before any was performed, for example
@@ -305,7 +317,7 @@ pub(super) async fn perform_plan<R: Serialize>(
     reply: impl FnOnce(Done) -> Result<R>,
 ) -> Result<Response> {
     let operations = &selected.operations;
-    let share = operations.replies.share_all(plan.ops())?;
+    let share = operations.replies.share_bytes(plan.bytes)?;
     let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
     let outcome = operations.perform_until(selected, selected.keyed(plan.ops().to_vec()), deadline).await?;
     let outcome = plan.settled(outcome)?;

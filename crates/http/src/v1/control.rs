@@ -12,8 +12,11 @@ use crate::routing::prelude::*;
 
 /// The longest time for which lockstep can last without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;
-/// How long each frame of a request may take. This is enough for a third of the normal speed.
+/// How long each frame that a request runs may take: at this pace, a game has a third of its normal speed.
 const FRAME: Duration = Duration::from_millis(50);
+/// The time of a frame of a run at the lowest speed, 0.01, with some reserve. If no frames run, the wait for a run ends
+/// much earlier: see `Operations::outcome_of_run`.
+const SLOWEST_FRAME: Duration = Duration::from_secs(2);
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -33,8 +36,8 @@ pub(crate) struct AtFrame {
     pub(crate) frame: u32,
 }
 
-/// Performs an operation whose result is not part of the reply. If it is refused because of the memory that it uses,
-/// returns the problem.
+/// Performs an operation whose result is not part of the reply. If it is refused because of an address that it reads or
+/// writes, returns the problem.
 pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>> {
     let outcome = selected.perform_checked(selected.keyed(op)).await?;
     let frame = outcome.frame;
@@ -73,7 +76,7 @@ pub(crate) fn time_of(ops: &[Op]) -> Duration {
         _ => 0,
     };
     let advanced = ops.iter().map(advances).sum::<u32>().min(MAX_ADVANCE);
-    FRAME * ops.iter().map(runs).fold(advanced, u32::saturating_add)
+    FRAME * advanced + SLOWEST_FRAME * ops.iter().map(runs).fold(0, u32::saturating_add)
 }
 
 /// How many frames to run.
@@ -204,7 +207,7 @@ struct Load {
 
 /// Loads another game and resets the console.
 #[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(EmulatorParam), request_body = Load,
-    responses((status = 200, description = "The game is running.", body = AtFrame)))]
+    responses((status = 200, description = "The game was loaded.", body = AtFrame)))]
 async fn load(selected: SelectedEmulator, Payload(Load { path }): Payload<Load>) -> Result<Json<AtFrame>> {
     if path.is_empty() || path.contains('\0') {
         let accepts = "the path of a file on the emulator's machine";

@@ -103,6 +103,16 @@ impl Form {
         }
     }
 
+    /// How many bytes its results take in the reply, roughly, in addition to those of [`Op::largest_result`]. Without the
+    /// texts of conditions, which are part of the request.
+    pub(crate) fn further_bytes(&self) -> usize {
+        match self {
+            Form::Ran(texts) => texts.steps() * 192,
+            Form::Played(timeline) => timeline.steps() * 96,
+            _ => 0,
+        }
+    }
+
     /// Writes the results of its operations, except [`Form::Plain`]'s.
     pub(crate) fn write(&self, values: &[Value]) -> Json {
         match (self, values) {
@@ -318,12 +328,18 @@ fn play(timeline: Timeline, append: bool, ops: &mut Vec<Op>) -> Form {
 
 fn domain(fields: &mut Fields<'_>) -> Result<Option<String>> {
     let name = fields.optional("domain", Fields::text)?;
-    match &name {
+    check_domain(name.as_deref())?;
+    Ok(name)
+}
+
+/// Refuses a name of a memory domain that is too long, before it is copied for each address of a list.
+pub(super) fn check_domain(name: Option<&str>) -> Result<()> {
+    match name {
         Some(long) if long.len() > MAX_DOMAIN => {
             let problem = format!("has {} bytes", long.len());
             Err(Problem::parameter("domain", &problem, "the name of a memory domain, as in GET /v1/domains"))
         }
-        _ => Ok(name),
+        _ => Ok(()),
     }
 }
 

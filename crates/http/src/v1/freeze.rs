@@ -83,9 +83,12 @@ pub(super) fn values(result: &Value) -> Vec<FrozenValue> {
 /// Lists the frozen values.
 #[utoipa::path(get, path = "/v1/freeze", operation_id = "frozenMemory", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "The values.", body = FrozenValues)))]
-async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>> {
-    let outcome = selected.perform(Op::Frozen {}).await?;
-    Ok(Body(FrozenValues { frame: outcome.frame, frozen: values(&outcome.single()?) }))
+async fn list(selected: SelectedEmulator) -> Result<Response> {
+    let op = Op::Frozen {};
+    let share = selected.share(&op)?;
+    let outcome = selected.perform(op).await?;
+    let frame = outcome.frame;
+    Ok(share.json(&FrozenValues { frame, frozen: values(&outcome.single()?) }))
 }
 
 /// Freezes a value: writes it to memory now, and again after each frame.

@@ -6,7 +6,7 @@ use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Value};
 use framewire_symbols::Symbols;
 
 use super::control::{AtFrame, change};
-use super::convenience::{NumberForm, check_plain, number, read_at, read_op, write_op};
+use super::convenience::{NumberForm, check_domain, check_plain, number, read_at, read_op, write_op};
 use super::schemas::Number;
 use super::states::next_result;
 use crate::headers::{FRAME, content_type};
@@ -186,6 +186,7 @@ async fn scattered(selected: SelectedEmulator, Query(many): Query<ScatteredQuery
         let accepts = "1 to 4096 addresses (address=score&address=lives)";
         return Err(Problem::parameter("address", &problem, accepts));
     }
+    check_domain(many.domain.as_deref())?;
     let (mut ops, mut types) = (Vec::new(), Vec::new());
     let symbols = selected.symbols().await;
     for text in &many.address {

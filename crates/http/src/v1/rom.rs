@@ -10,12 +10,11 @@ use framewire_protocol::{Op, Outcome, Status};
 use framewire_states::Name;
 
 use super::control::{AtFrame, taken};
+use crate::limits::LARGEST_ROM;
 use crate::routing::prelude::*;
 use crate::storage::{Uploads, blocking};
 use crate::transport::incoming::BodyReader;
 
-/// The size of the largest ROM of a Game Boy Advance, in bytes.
-const LARGEST: usize = 32 << 20;
 /// The file name extensions of games.
 const ENDINGS: [&str; 6] = ["gba", "agb", "gb", "gbc", "cgb", "sgb"];
 
@@ -43,7 +42,7 @@ struct UploadQuery {
 /// `--files`. A stock mGBA must run on the server's machine.
 #[utoipa::path(put, path = "/v1/rom", operation_id = "uploadRom", tag = "control", params(EmulatorParam, UploadQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, description = "The game is running.", body = AtFrame)))]
+    responses((status = 200, description = "The game was loaded.", body = AtFrame)))]
 async fn upload(
     State(bodies): State<Arc<BodyReader>>,
     State(uploads): State<Storage<Uploads>>,
@@ -54,7 +53,7 @@ async fn upload(
     let name = checked(&name)?;
     selected.may_name_files()?;
     let uploads = uploads.get()?;
-    let rom = bodies.read_within(body, LARGEST).await?;
+    let rom = bodies.read_within(body, LARGEST_ROM).await?;
     if rom.is_empty() {
         return Err(Problem::bad_request("the body is empty; send the bytes of the ROM"));
     }

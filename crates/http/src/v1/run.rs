@@ -312,6 +312,11 @@ pub(crate) struct Ran {
 }
 
 impl RunTexts {
+    /// The number of steps.
+    pub(crate) fn steps(&self) -> usize {
+        self.until.len()
+    }
+
     pub(crate) fn write(&self, value: &Value) -> Json {
         let Value::Bytes(bytes) = value else { return Json::Null };
         let ends = run::decode_ends(bytes).unwrap_or_default();

@@ -208,6 +208,11 @@ impl Timeline {
         if append { Op::AppendKeys { steps } } else { Op::PlayKeys { steps } }
     }
 
+    /// The number of steps.
+    pub(crate) fn steps(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn into_steps(self) -> Vec<KeyStep> {
         self.0
     }

@@ -91,6 +91,12 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
         (reply.status, reply.header("access-control-allow-methods")),
         (204, Some("GET, HEAD, POST, PUT, PATCH, DELETE"))
     );
+    let allowed = reply.header("access-control-allow-headers").unwrap_or_default();
+    let exposed = reply.header("access-control-expose-headers").unwrap_or_default();
+    for name in ["mcp-protocol-version", "mcp-session-id", "mcp-method"] {
+        assert!(allowed.split(", ").any(|allowed| allowed == name), "{allowed}");
+    }
+    assert!(exposed.split(", ").any(|exposed| exposed == "mcp-session-id"), "{exposed}");
     let other = ask(&server, "POST /core/step", "host: desk\r\norigin: http://other.example\r\n");
     assert_eq!(other.status, 403);
 }

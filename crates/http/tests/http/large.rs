@@ -54,3 +54,9 @@ fn pictures_count_as_large_replies() {
     }
     assert_eq!(server.get("/v1/screen?scale=0.25").status, 200);
 }
+
+#[test]
+fn the_list_of_frozen_values_counts_as_a_large_reply() {
+    let server = Server::with(|app| app.limits.max_replies = 100_000);
+    assert_eq!(server.get("/v1/freeze").status, 503);
+}

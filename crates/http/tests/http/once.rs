@@ -9,7 +9,8 @@ use std::time::Duration;
 use framewire_http::{Token, Tokens};
 use serde_json::{Value, json};
 
-use super::support::{Reply, Server, field, wait_for};
+use super::intruders::{MCP_INITIALIZE, mcp};
+use super::support::{Reply, Server, encoded, field, repository, wait_for};
 
 /// Sends a request with a key and a body.
 fn keyed(server: &Server, method: &str, target: &str, key: &str, body: &[u8]) -> Reply {
@@ -234,6 +235,32 @@ fn a_key_on_a_route_that_takes_none_is_refused_and_not_ignored() {
     let two = "Idempotency-Key: a\r\nIdempotency-Key: b\r\n";
     refused(&server.request_with("POST", "/v1/snapshots", two, b"{}"), 400, "one key");
     assert_eq!(json_of(&server.get("/v1/snapshots"))["total"], 0);
+}
+
+/// Otherwise, the server would collect the endless reply of a stream, and keep one of its few slots for ever.
+#[test]
+fn a_key_on_an_mcp_message_is_refused() {
+    let server = Server::with(|app| app.front_end = Some(mcp()));
+    refused(&keyed(&server, "POST", "/mcp", "k", MCP_INITIALIZE.as_bytes()), 400, "leave the header out");
+}
+
+#[test]
+fn a_key_does_not_change_how_large_a_rom_may_be() {
+    let server = Server::with(|app| app.limits.max_body = 1000);
+    let rom = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
+    let reply = keyed(&server, "PUT", "/v1/rom?name=a.gba", "k", &rom);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    refused(&keyed(&server, "PUT", "/v1/state", "k", &rom), 413, "1000 bytes");
+}
+
+#[test]
+fn a_file_that_was_missing_is_loaded_when_the_request_is_repeated() {
+    let server = Server::start();
+    let path = encoded(&server.file("later.ss"));
+    let load = || keyed(&server, "POST", &format!("/core/loadstatefile?path={path}"), "k", b"").text();
+    assert_eq!(load(), "false");
+    server.post_ok(&format!("/core/savestatefile?path={path}"), "true");
+    assert_eq!(load(), "true");
 }
 
 #[test]

@@ -132,7 +132,10 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         json["changed"] = play::changes(before, after);
     }
     let picture = match picture {
-        Some(options) => unless_known(&session, &options, options.picture(&played.picture)?, &mut json),
+        Some(options) => {
+            let picture = options.picture(&played.picture)?;
+            unless_known(&session, &options, picture, key.as_deref(), &mut json)
+        }
         None => None,
     };
     if let Some(note) = note {
@@ -160,10 +163,15 @@ fn unless_known(
     session: &Session,
     options: &PictureOptions,
     picture: Picture,
+    key: Option<&str>,
     json: &mut Json,
 ) -> Option<Picture> {
-    let before = session.memory.lock().picture.replace(picture.mark.clone());
-    let known = options.unless.as_ref() == Some(&picture.mark) || before.as_ref() == Some(&picture.mark);
+    let now = (picture.mark.clone(), key.map(str::to_owned));
+    let before = session.memory.lock().picture.replace(now);
+    // If a call is repeated with its key, the reply to the first one was lost, with its picture.
+    let was_sent =
+        before.is_some_and(|(mark, last)| mark == picture.mark && (key.is_none() || last.as_deref() != key));
+    let known = options.unless.as_ref() == Some(&picture.mark) || was_sent;
     if known && !options.always {
         json["picture"] = format!("{} unchanged", picture.mark).into();
         return None;
@@ -217,7 +225,7 @@ pub(super) async fn screenshot(session: Arc<Session>, given: Object) -> Result<R
     options.check()?;
     let (frame, _, shot) = play::look(&session, &[], true).await?;
     let mut json = json!({"frame": frame});
-    let picture = unless_known(&session, &options, options.picture(&shot)?, &mut json);
+    let picture = unless_known(&session, &options, options.picture(&shot)?, None, &mut json);
     Ok(Reply { json, picture })
 }
 

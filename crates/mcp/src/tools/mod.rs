@@ -358,6 +358,25 @@ mod tests {
         }
     }
 
+    /// The reply to the first call was lost, with its picture.
+    #[tokio::test]
+    async fn a_call_repeated_with_its_key_returns_its_picture_again() {
+        let session = session_with(|method, _| {
+            let ran =
+                json!({"frame": 2, "why": "frames", "frames": 2, "steps": [{}], "then": [{"value": "AAAA"}]});
+            (method == "run").then_some(ran)
+        });
+        let mut pictures = Vec::new();
+        for key in [Some("k"), Some("k"), Some("l"), None] {
+            let Json::Object(given) = json!({"keys": "A:2", "picture": {}, "key": key}) else {
+                unreachable!()
+            };
+            let reply = acting::act(session.clone(), given).await.ok().unwrap();
+            pictures.push(reply.picture.is_some());
+        }
+        assert_eq!(pictures, [true, true, false, false]);
+    }
+
     #[tokio::test]
     async fn each_tool_accepts_the_arguments_of_its_schema_and_no_others() {
         let session = session_with(|_, _| None);

@@ -14,8 +14,8 @@ use crate::v1::states::diff::MemoryPlace;
 
 /// The largest number of places in one reply.
 const MOST: usize = 10_000;
-/// The size of a place in the reply, without its bytes.
-const MAX_PLACE: usize = 512;
+/// An upper limit for the size of a place in the reply, without its bytes.
+const PLACE_SIZE: usize = 512;
 /// Largest decimal number in BCD: eight digits.
 const MOST_BCD: u32 = 99_999_999;
 
@@ -28,9 +28,9 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "FWDEMO"}))]
 struct FindOptions {
-    /// A text, in the game's character table (`--symbols game.tbl`), or else in UTF-8.
+    /// A text, in the game's character table (`--symbols game.tbl`), or else in UTF-8; at most 4,096 bytes.
     text: Option<String>,
-    /// Bytes, as text in `encoding`.
+    /// Bytes, as text in `encoding`; at most 4,096 bytes.
     bytes: Option<String>,
     /// A floating point number of 32 bits.
     float: Option<f32>,
@@ -111,9 +111,8 @@ impl FindOptions {
             return Err(Problem::bad_request("there are no bytes to look for; use 1 or more"));
         }
         if patterns.iter().any(|pattern| pattern.len() > MAX_RANGE.into()) {
-            return Err(Problem::bad_request(format!(
-                "there are too many bytes to look for; use {MAX_RANGE} or fewer"
-            )));
+            let name = if self.text.is_some() { "text" } else { "bytes" };
+            return Err(Problem::parameter(name, "has too many bytes", format!("{MAX_RANGE} or fewer")));
         }
         Ok(patterns)
     }
@@ -165,7 +164,7 @@ async fn find(selected: SelectedEmulator, Payload(request): Payload<FindOptions>
         }
     }
     // The bytes have at most two characters each, and all other parts of a place are short.
-    let size = found.iter().map(|(_, _, pattern)| 2 * pattern.len() + MAX_PLACE).sum();
+    let size = found.iter().map(|(_, _, pattern)| 2 * pattern.len() + PLACE_SIZE).sum();
     let share = selected.operations.replies.share_bytes(size)?;
     let places = found.iter().map(|(domain, address, _)| (*domain, *address, plan.on_bus(*domain, *address)));
     let places = MemoryPlace::all(places, &symbols).into_iter().zip(&found);

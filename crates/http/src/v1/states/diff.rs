@@ -10,8 +10,8 @@ use crate::reading::fields::Encoding;
 use crate::routing::prelude::*;
 use crate::storage::blocking;
 
-/// The size of a range in the reply, without its bytes.
-const MAX_RANGE: usize = 512;
+/// An upper limit for the size of a range in the reply, without its bytes.
+const RANGE_SIZE: usize = 512;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(diff))
@@ -104,7 +104,7 @@ async fn diff(
     let compared =
         move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &query, &page, &symbols);
     let diff = blocking(compared).await?;
-    let size = diff.ranges.iter().map(|range| range.old.len() + range.new.len() + MAX_RANGE).sum();
+    let size = diff.ranges.iter().map(|range| range.old.len() + range.new.len() + RANGE_SIZE).sum();
     Ok(selected.operations.replies.share_bytes(size)?.json(&diff))
 }
 

@@ -108,6 +108,29 @@ fn a_long_name_of_a_domain_is_refused_before_it_is_copied_for_each_address() {
         let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
         assert_eq!(error["parameter"], "ops[0].domain", "{error}");
     }
+    let error = problem(&server.get(&format!("/v1/memory?address=0&address=1&domain={domain}")), 400);
+    assert_eq!(error["parameter"], "domain", "{error}");
+}
+
+#[test]
+fn the_presses_and_steps_in_a_reply_count_as_its_bytes() {
+    let server = Server::with(|app| app.limits.max_replies = 100_000);
+    let input = json!({"op": "input", "append": true, "sequence": "A . ".repeat(32_000)});
+    let body = json!({"ops": [input, input, input]}).to_string();
+    let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+    assert_eq!(error["parameter"], "ops[2]", "{error}");
+    let steps = vec![json!({"until": "1", "frames": 1}); 1024];
+    let body = json!({"ops": [{"op": "run", "steps": steps}]}).to_string();
+    problem(&server.request("POST", "/v1/batch", body.as_bytes()), 503);
+    problem(&server.request("POST", "/v1/run", json!({"steps": steps}).to_string().as_bytes()), 503);
+}
+
+#[test]
+fn a_body_with_very_many_objects_is_refused_before_it_uses_much_memory() {
+    let server = Server::paused();
+    let body = format!("{{\"ops\": [{}]}}", vec!["{}"; 131_072].join(","));
+    let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 413);
+    assert!(error["detail"].as_str().unwrap().contains("131072 objects"), "{error}");
 }
 
 #[test]

@@ -305,3 +305,24 @@ fn methods_have_the_same_limits_on_files_and_memory_as_requests() {
     rpc.error("v1.load", json!({"path": outside}), -32001);
     rpc.error("screenshot_file", json!({"path": outside}), -32001);
 }
+
+/// An array can have 1,024 requests, and all their results are in memory until the last one is done.
+#[test]
+fn the_results_of_an_array_count_together_as_large_replies() {
+    for (method, params, most, is_busy) in [
+        ("read_range", json!({"address": field("scratch"), "length": 16_384}), 100_000, true),
+        ("read_range", json!({"address": field("scratch"), "length": 1024}), 100_000, false),
+        ("operations", json!({}), 4_000_000, true),
+    ] {
+        let server = Server::with(|app| app.limits.max_replies = most);
+        let mut rpc = Rpc::open(&server);
+        rpc.result(method, params.clone());
+        let request = json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params});
+        rpc.send(json!(vec![request; 64]).to_string());
+        let replies = rpc.receive().unwrap();
+        let busy =
+            replies.as_array().unwrap().iter().filter(|reply| reply["error"]["code"] == -32012).count();
+        assert!((busy > 0) == is_busy && busy < 64, "{method}: {busy}");
+        rpc.result(method, params);
+    }
+}

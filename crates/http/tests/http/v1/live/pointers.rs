@@ -311,7 +311,7 @@ fn reads_texts(server: &Server) {
         (json!({}), "exactly one"),
         (json!({"text": "A", "bcd": 1}), "exactly one"),
         (json!({"text": ""}), "no bytes"),
-        (json!({"text": "A".repeat(4097)}), "4096 or fewer"),
+        (json!({"text": "A".repeat(4097)}), "text has too many bytes; accepted is 4096 or fewer"),
         (json!({"bcd": 100_000_000}), "99999999"),
         (json!({"bytes": "?"}), "base64"),
         (json!({"text": "A", "limit": 0}), "1 to 10000"),
