@@ -2,36 +2,21 @@
 
 use anyhow::Context;
 
-/// Waits for SIGINT (Ctrl+C), SIGTERM or SIGHUP, and returns the signal's name. If this program was started with SIGHUP
-/// ignored, as by `nohup`, it stays ignored.
+/// Waits for SIGINT (Ctrl+C), SIGTERM or SIGHUP, and returns the signal's name.
 #[cfg(unix)]
 pub fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| signal(kind).context("cannot listen for signals");
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = if ignores_hangup() { None } else { Some(listen(SignalKind::hangup())?) };
+    let mut hangup = listen(SignalKind::hangup())?;
     Ok(async move {
-        let hung_up = async {
-            match &mut hangup {
-                Some(hangup) => hangup.recv().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             _ = interrupt.recv() => "SIGINT",
             _ = terminate.recv() => "SIGTERM",
-            _ = hung_up => "SIGHUP",
+            _ = hangup.recv() => "SIGHUP",
         }
     })
-}
-
-/// Whether SIGHUP is ignored. Only Linux says so.
-#[cfg(unix)]
-fn ignores_hangup() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Waits for Ctrl+C, Ctrl+Break or the closing of the console window, and returns the name of the event.

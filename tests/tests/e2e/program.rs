@@ -163,22 +163,6 @@ fn a_log_without_a_reader_does_not_block_requests() {
 }
 
 #[test]
-fn a_program_that_was_started_with_sighup_ignored_survives_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = Framewire::command(&[]).unwrap().get_program().to_owned();
-    let mut command = Command::new("sh");
-    // This is what nohup does.
-    command.args(["-c", "trap '' HUP; exec \"$0\" serve --listen 127.0.0.1:0 --speed 1"]).arg(program);
-    command.env("FRAMEWIRE_DATA", folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut server = Piped::start(command);
-    server.signal("HUP");
-    let http = Http::new(server.url());
-    assert_eq!(http.get("/core/getgametitle").unwrap().text(), "FRAMEWIRE");
-    server.signal("TERM");
-    assert_eq!(server.wait().code(), Some(0));
-}
-
-#[test]
 fn output_without_a_reader_does_not_end_the_program() {
     let address = format!("127.0.0.1:{}", ports::free());
     let mut command = Framewire::command(&["serve", "--listen", &address, "--speed", "1"]).unwrap();
