@@ -20,7 +20,7 @@ done
 mkdir -p "$out"
 server=
 work=$(mktemp -d)
-trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cat >"$work/nginx.conf" <<CONF
 worker_processes 1; daemon off; pid $work/pid; error_log $work/error.log;

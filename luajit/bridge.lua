@@ -82,7 +82,7 @@ local echo_method = options["echo-key"] == "none" and "POST" or "GET"
 local ok, message = http.serve {
   port = options.port,
   host = options.host,
-  -- The link answers every message in time, so the server's limit must not be shorter.
+  -- The link itself reports that a reply takes longer than --timeout. The server must not give up earlier.
   limits = { handler_timeout = options.timeout / 1000 + 10 },
   handler = http.guard(http.routes {
     [echo_method .. " /mgbaendpoint"] = echo,

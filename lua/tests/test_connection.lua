@@ -270,8 +270,6 @@ test("no stream of bytes raises an error", function()
   end
 end)
 
-log.set_level("none")
-
 test("a reply is sent while only a part of a large request has arrived", function()
   local socket, _, take = client.link(901)
   local large = client.request(2, "\1" .. string.pack("<s4", ("x"):rep(2 * limits.read_ahead)))
@@ -279,3 +277,5 @@ test("a reply is sent while only a part of a large request has arrived", functio
   client.settle(take)
   eq(client.read_stream(socket.written)[1], 0)
 end)
+
+log.set_level("none")

@@ -38,8 +38,9 @@ local function end_response(answer, request, ok, message)
   if ok and (answer.started or answer.closed) then return end
   if ok then message = "it returned without an answer" end
   answer.server.log("the handler failed on " .. request.method .. " " .. request.path .. ": " .. tostring(message))
-  if answer.streaming then
-    -- Part of the response has been sent, so only closing the connection can show the failure.
+  if answer.streaming or answer.late then
+    -- Part of the response may have been sent, or `later` has passed it to other code. So only closing the connection
+    -- can show the failure.
     answer.connection:close()
   elseif not (answer.done or answer.closed) then
     -- If the handler failed while it wrote the response, nothing of it was sent.

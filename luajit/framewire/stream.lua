@@ -91,7 +91,7 @@ local function flush(self)
       self.socket:finish()
       if self.ended then return end_with(self) end
       watch_progress(self)
-      if self.on_finish then self:on_finish() end -- for http/secure.lua
+      if self.on_finish then self:on_finish() end -- for http/secure.lua and websocket.lua
     end
   else
     watch_progress(self)

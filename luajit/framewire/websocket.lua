@@ -82,7 +82,8 @@ local function send_frame(self, opcode, source, length)
   end
   -- If a task waits in the middle of sending a frame, another task's frame must be sent after it.
   local backlog = self.backlog
-  if self.is_writing and self.waiting + out.stop > self.max_unsent then
+  -- One frame of any size may wait, because the same frame would be accepted if nothing was being sent.
+  if self.waiting > 0 and self.waiting + out.stop > self.max_unsent then
     break_off(self, "too much unsent") -- this also ends the wait of the task that sends
     return nil, "too much unsent"
   end
@@ -140,10 +141,13 @@ local function end_connection(self)
     if not self.is_client then self.socket:finish() end
     return self.socket:close()
   end
-  -- The server closes its side of the connection. Each side waits for the other's end, for `close_timeout` seconds at
-  -- most.
-  if not self.is_client then self.stream:finish() end
-  self.loop:after(self.close_timeout, function() self.stream:close() end)
+  local function wait_for_end()
+    self.loop:after(self.close_timeout, function() self.stream:close() end)
+  end
+  if self.is_client then return wait_for_end() end
+  -- The server closes its side of the connection when everything has been sent, and then waits for the client's end.
+  self.stream.on_finish = wait_for_end
+  self.stream:finish()
 end
 
 -- The protocol calls the methods of this object. It is not the WebSocket itself, because the WebSocket's own method

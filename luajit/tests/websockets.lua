@@ -565,7 +565,7 @@ check.test("a server ends the connection of a closed WebSocket, and counts it un
     connection:send(closing(1000))
     loop:sleep(0.1)
     check.equal(server.upgraded_count, 1)
-    -- A client that does not stop to send.
+    -- A client that does not stop sending.
     for _ = 1, 10 do
       loop:sleep(0.1)
       connection.socket:send("x")

@@ -158,8 +158,8 @@ static void sweep(struct fw_core* self, bool all) {
 /* Inserts a temporary save without content. This makes libmgba close the temporary save
  * or the save of a loaded state that is in use, if there is one. libmgba would not close
  * it if a normal save replaced it, or if there was no save afterwards. This save has the
- * largest size: on a Game Boy, libmgba would replace a smaller one by memory that it never
- * frees. */
+ * largest size: on a Game Boy, libmgba would replace a smaller one with memory that it
+ * never frees. */
 void fw_saves_cover(struct fw_core* self) {
 	struct fw_save* cover = create(self, CAPACITY, true);
 	if (cover) {

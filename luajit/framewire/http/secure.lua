@@ -39,13 +39,14 @@ local function connect(loop, server, secure)
   one:pipe(other)
   other:pipe(one)
   server:relay(one)
-  -- The server has closed the connection, and everything has been sent to the client.
+  -- The server has closed the connection or its sending direction, and everything has been sent to the client.
   one.on_finish = function()
     server:end_relay(one)
     loop:after(LINGER, function() one:close() end)
   end
   one.on_close = function()
     server:release_relay(one)
+    other:resume() -- the rest of the response is dropped; a paused stream would not notice its end
     other:finish()
   end
   other.on_close = function() one:finish() end

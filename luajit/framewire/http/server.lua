@@ -162,7 +162,7 @@ end
 --- Begins to stop: accepts no more connections, closes idle ones, and lets the others get their response.
 ---@param grace number seconds after which all connections are closed
 ---@param on_stopped function called when the last connection has closed; upgraded connections count only with HTTPS,
---- where their last bytes, too, take a way through the loop
+--- where their last bytes still have to pass through the loop
 function Server:stop(grace, on_stopped)
   if self.stopping then return end
   self.stopping = true
@@ -175,7 +175,7 @@ function Server:stop(grace, on_stopped)
   for upgraded in pairs(self.upgraded) do upgraded:go_away() end
   for fd = 0, self.highest do
     local connection = self.connections[fd]
-    -- A connection that is resuming has a complete request, which is served in the loop's next round.
+    -- A connection that is resuming has received its next request, or a part of it. The loop's next round looks at it.
     if connection and connection.phase == "idle" and not connection.resuming then connection:close() end
   end
   if is_empty(self) then return self:finish_stop() end

@@ -271,7 +271,7 @@ impl Machine {
     }
 
     /// Called when something that acts on the game has changed.
-    fn note_surroundings(&mut self) {
+    pub(super) fn note_surroundings(&mut self) {
         self.keeper.surroundings = self.surroundings();
     }
 

@@ -191,6 +191,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     for file in &config.mods.cheats {
         machine.cheats.load(&mut machine.core, file).map_err(StartError::Cheats)?;
     }
+    machine.note_surroundings();
     Ok(machine)
 }
 

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 use framewire_emulator::embedded::{Embedded, Speed};
@@ -189,7 +189,9 @@ fn a_request_for_a_picture_during_a_step_adds_no_frame() {
     let over = AtomicBool::new(false);
     let frames: Vec<u32> = std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
+            // If the client fails, this thread ends, too.
+            let end = Instant::now() + Duration::from_secs(60);
+            while !over.load(Ordering::Relaxed) && Instant::now() < end {
                 call(&emulator, Op::Screenshot {});
             }
         });

@@ -286,3 +286,16 @@ fn frames_before_a_write_to_the_rom_are_not_reproduced_with_it() {
     call(&emulator, Op::DomainWrite8 { domain: "cart0".to_owned(), address, value: 1 });
     assert_eq!(number(call(&emulator, back(first + 40))), i64::from(first + 30));
 }
+
+#[test]
+fn frames_are_reproduced_after_the_same_game_was_loaded_again() {
+    let (_file, path) = rom_file(DEMO);
+    let rom = Rom::File(path.clone().into());
+    let emulator =
+        Embedded::start(Config { rom, ..config(Speed::Times(1.0), true, vec![]) }).expect("it starts");
+    let first = emulator.state().frame;
+    run(&emulator, 75);
+    call(&emulator, Op::LoadRom { path });
+    let reached = number(call(&emulator, Op::Rewind { frame: first + 50, line: 1 }));
+    assert_eq!(reached, i64::from(first + 50));
+}

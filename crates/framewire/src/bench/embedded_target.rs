@@ -31,7 +31,10 @@ impl EmbeddedTarget {
         );
         let rom = match &args.rom {
             // As bytes, the game uses no save file. The bytes are leaked, because the core needs them until the end.
-            Some(path) => Rom::Bytes(framewire_libmgba::read_patched_rom(path, &Patching::NextTo)?.leak()),
+            Some(path) => {
+                let rom = framewire_libmgba::read_patched_rom(path, &Patching::NextTo);
+                Rom::Bytes(rom.context("cannot start the embedded core")?.leak())
+            }
             None => Rom::Bytes(crate::choose::DEMO_ROM),
         };
         let speed = if times == 0.0 { Speed::Unlimited } else { Speed::Times(times) };
