@@ -153,7 +153,8 @@ class SyncTransport:
             if left is not None and left <= 0:
                 return
             if self._reading:
-                # The reading thread may wait only for bytes to read, and for long. So this thread writes the rest.
+                # The reading thread may be waiting for a long time, and only for bytes to read. So this thread writes the
+                # rest.
                 if self._outgoing and self._socket is not None and not self._writing:
                     self._write_rest(self._socket, left)
                 else:
@@ -238,7 +239,8 @@ class SyncTransport:
     def _connect(self, retry: float, deadline: float | None = None) -> None:
         """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too.
 
-        Returns without a connection at `deadline`. The next call then continues the attempts.
+        Returns without a connection soon after `deadline`: the last attempt may take up to a second longer. The next call
+        then continues the attempts.
         """
         begun = time.monotonic()
         if self._tries is not None and begun - self._tries[1] <= retry:
@@ -246,7 +248,11 @@ class SyncTransport:
         pause = 0.05
         while True:
             try:
-                self._shake_hands(min(self._timeout, max(begun + retry - time.monotonic(), 5.0)))
+                limit = min(self._timeout, max(begun + retry - time.monotonic(), 5.0))
+                if deadline is not None:
+                    # Over a slow network, an attempt that ends earlier would never succeed.
+                    limit = min(limit, max(deadline - time.monotonic(), 1.0))
+                self._shake_hands(limit)
                 self._tries = None
                 return
             except Refused as refused:

@@ -348,7 +348,8 @@ class AsyncClient:
 
         Args:
             timeout: Lockstep ends after this many milliseconds (1 to 60,000) without a request. It also ends when the
-                connection breaks; a request that has no reply at that time raises `ConnectionLost`.
+                connection breaks. Then the requests that have no reply raise `ConnectionLost`; if there are none, the
+                next request does.
         """
         held = AsyncHeld(self._transport, calls.lockstep(0).call())
         await held.begin(calls.lockstep(timeout).call())

@@ -342,7 +342,8 @@ class Client:
 
         Args:
             timeout: Lockstep ends after this many milliseconds (1 to 60,000) without a request. It also ends when the
-                connection breaks; a request that has no reply at that time raises `ConnectionLost`.
+                connection breaks. Then the requests that have no reply raise `ConnectionLost`; if there are none, the
+                next request does.
         """
         held = Held(self._transport, calls.lockstep(0).call())
         held.begin(calls.lockstep(timeout).call())

@@ -189,8 +189,7 @@ class Core(CoreMemory):
 
     def __reduce__(self) -> tuple[Callable[..., Core], tuple[Any, ...]]:
         arguments = {"symbols": self._files, "clock": self._clock, "data": self._data, **self._options}
-        state = (self.save_state(), self._core.lasting_keys(), self.frozen(), self.cheats())
-        return _restored, (self._rom, arguments, *state)
+        return _restored, (self._rom, arguments, self.save_state(), self._core.lasting_keys())
 
     def __deepcopy__(self, _: dict[int, Any]) -> Core:
         restore, arguments = self.__reduce__()
@@ -580,19 +579,11 @@ class EnvironmentCore(Core):
         raise TypeError("the emulator of an environment cannot be copied or pickled alone; copy the environment")
 
 
-def _restored(
-    rom: str, arguments: dict[str, Any], state: bytes, keys: int, frozen: list[dict[str, Any]], cheats: list[Cheat]
-) -> Core:
-    """Creates a core again from its pickled ROM path, arguments, state, keys, frozen numbers and cheats."""
-    # The cheats of the files may have been switched off or removed since.
-    core = Core(rom, **{**arguments, "cheats": ()})
-    core._options["cheats"] = arguments["cheats"]
+def _restored(rom: str, arguments: dict[str, Any], state: bytes, keys: int) -> Core:
+    """Creates a core again from its pickled ROM path, arguments, state and keys."""
+    core = Core(rom, **arguments)
     core.load_state(state)
     core._core.set_keys(keys, 0)
-    for each in frozen:
-        core.freeze(each["address"], each["value"], each["type"])
-    for cheat in cheats:
-        core.add_cheat(cheat.codes, name=cheat.name, kind=cheat.kind, enabled=cheat.enabled)
     return core
 
 

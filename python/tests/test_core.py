@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import subprocess
 from collections.abc import Iterator
@@ -281,28 +280,6 @@ def test_a_game_is_patched_and_has_cheats(tmp_path: Path) -> None:
         core.load(other)
         core.advance(2)
         assert (core.info().title, core.read(0x02030000)) == ("FRAMEWIRE", 0)
-
-
-def test_a_copy_has_the_frozen_numbers_and_the_present_cheats(tmp_path: Path) -> None:
-    cheats = tmp_path / "game.cheats"
-    cheats.write_text("# Mark\n02030000:63\n\n# Other\n02030001:64\n")
-    rom, symbols = DATA / "framewire-demo.gba", DATA / "memory-map.toml"
-    with load(rom, symbols=symbols, cheats=cheats) as core:
-        core.remove_cheat(1)
-        core.add_cheat("02030002:65", name="More", enabled=False)
-        core.freeze("score", 777)
-        core.freeze(0x02030003, -2, "i8")
-        core.advance(30)
-        for copied in (copy.deepcopy(core), pickle.loads(pickle.dumps(core))):
-            assert copied.frozen() == core.frozen()
-            assert [(each.name, each.enabled) for each in copied.cheats()] == [("Other", True), ("More", False)]
-            copied.write("score", 5)
-            copied.write_bytes(0x02030000, bytes(4))
-            copied.advance()
-            assert (copied.read("score"), copied.read_bytes(0x02030000, 4)) == (777, b"\x00\x64\x00\xfe")
-            copied.load(rom)
-            assert [each.name for each in copied.cheats()] == ["Mark", "Other"]
-            copied.close()
 
 
 def test_a_batch_that_broke_off_is_not_performed_again(game: Core) -> None:
