@@ -87,7 +87,7 @@ function mayTake(event) {
 /** @type {(app: App) => Command[]} */
 function emulation(app) {
   const { status } = app;
-  /** Sets the speed before fast forward; `undefined` if fast forward is off. @type {Action | undefined} */
+  /** Restores the speed from before fast forward; `undefined` if fast forward is off. @type {Action | undefined} */
   let back;
   /** Resolves when the last request for a speed has ended. @type {Promise<unknown> | undefined} */
   let sent;

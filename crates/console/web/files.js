@@ -52,24 +52,37 @@ export function fileButton(app) {
  * @type {(app: App, files: readonly File[]) => Promise<void>}
  */
 export async function takeAll(app, files) {
+  // Another emulator may be selected while a game is uploaded.
+  const emulator = selectedName(app);
   const games = files.filter(({ name }) => GAME.test(name));
-  for (const game of games) if (!(await attempt(() => takeGame(app, game)))) return;
-  for (const file of files) if (!games.includes(file)) await attempt(() => take(app, file));
+  for (const game of games) if (!(await attempt(() => takeGame(app, game, emulator)))) return;
+  for (const file of files) if (!games.includes(file)) await attempt(() => take(app, file, emulator));
+}
+
+/**
+ * The action for this emulator.
+ * @type {(action: Action, emulator: string | undefined) => Action}
+ */
+function aimed(action, emulator) {
+  return { ...action, query: { ...action.query, emulator } };
 }
 
 /**
  * Loads a file that is not a game. The extension of its name decides what kind of file it is.
- * @type {(app: App, file: File) => Promise<void>}
+ * @type {(app: App, file: File, emulator: string | undefined) => Promise<void>}
  */
-async function take(app, file) {
+async function take(app, file, emulator) {
   if (RECORDING.test(file.name)) {
     const name = serverName(file.name.replace(RECORDING, ""));
     await app.api.act(actions.uploadRecording(name, file));
     toast(`Added the recording ${name}. Replay it in Recordings.`);
     return;
   }
-  if (SAVE.test(file.name)) return takeSave(app, file);
-  if (STATE.test(file.name)) return loadState(app, actions.loadState(file), `Loaded the state ${file.name}.`);
+  if (SAVE.test(file.name)) return takeSave(app, file, emulator);
+  if (STATE.test(file.name)) {
+    const action = aimed(actions.loadState(file), emulator);
+    return loadState(app, action, `Loaded the state ${file.name}.`, emulator);
+  }
   throw new ApiError(
     `${file.name} is not a kind of file that Framewire can load; use a game (.gba, .gb, .gbc), a state (.ss1, .png), a battery save (.sav) or a recording (.fwr)`,
     0,
@@ -78,31 +91,29 @@ async function take(app, file) {
 
 /**
  * Uploads a game and loads it. Returns false if the user does not want to replace another game.
- * @type {(app: App, file: File) => Promise<boolean>}
+ * @type {(app: App, file: File, emulator: string | undefined) => Promise<boolean>}
  */
-async function takeGame(app, file) {
+async function takeGame(app, file, emulator) {
   const name = serverName(file.name);
-  const emulator = selectedName(app);
   try {
-    await app.api.act(actions.uploadRom(name, file, false));
+    await app.api.act(aimed(actions.uploadRom(name, file, false), emulator));
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     const detail =
       "The server has another game with this name. Its battery save is kept, and the new game uses it.";
     if (!(await confirm(app.api, `Replace ${name}?`, detail, "Replace"))) return false;
-    const replacing = actions.uploadRom(name, file, true);
-    await app.api.act({ ...replacing, query: { ...replacing.query, emulator } });
+    await app.api.act(aimed(actions.uploadRom(name, file, true), emulator));
   }
   toast(`Playing ${name}.`);
   await app.poller.refresh();
   return true;
 }
 
-/** @type {(app: App, file: File) => Promise<void>} */
-async function takeSave(app, file) {
+/** @type {(app: App, file: File, emulator: string | undefined) => Promise<void>} */
+async function takeSave(app, file, emulator) {
   const detail = "It replaces what this game has saved, and the game is reset. This cannot be undone.";
   if (!(await confirm(app.api, `Load ${file.name}?`, detail, "Load"))) return;
-  await app.api.act(actions.loadBatterySave(file));
+  await app.api.act(aimed(actions.loadBatterySave(file), emulator));
   toast(`Loaded the battery save ${file.name}.`);
   await app.poller.refresh();
 }
@@ -121,10 +132,10 @@ function serverName(name) {
 
 /**
  * Performs an action that loads a state, and offers to go back to the frame that the game had reached before.
- * @type {(app: App, action: Action, message: string) => Promise<void>}
+ * @type {(app: App, action: Action, message: string, emulator?: string) => Promise<void>}
  */
-export async function loadState(app, action, message) {
-  const back = app.api.copying.value ? undefined : await wayBack(app);
+export async function loadState(app, action, message, emulator = selectedName(app)) {
+  const back = app.api.copying.value ? undefined : await wayBack(app, emulator);
   await app.api.act(action);
   const undo = () =>
     attempt(async () => {
@@ -138,15 +149,18 @@ export async function loadState(app, action, message) {
 /**
  * The action that goes back to the emulator's current place in its history; `undefined` if its history is empty, or if
  * the request for the place fails.
- * @type {(app: App) => Promise<Action | undefined>}
+ * @type {(app: App, emulator: string | undefined) => Promise<Action | undefined>}
  */
-async function wayBack(app) {
-  const emulator = selectedName(app);
+async function wayBack(app, emulator) {
   try {
     // No frame is as late as `first`, so the reply lists no states.
     /** @type {{ frame: number, line: number | null }} */
-    const { frame, line } = await app.api.read("/v1/timeline", { first: 0xffff_ffff, marks: false });
-    return line === null ? undefined : { ...actions.rewind(frame, line), query: { emulator } };
+    const { frame, line } = await app.api.read("/v1/timeline", {
+      first: 0xffff_ffff,
+      marks: false,
+      emulator,
+    });
+    return line === null ? undefined : aimed(actions.rewind(frame, line), emulator);
   } catch {
     return undefined;
   }

@@ -39,7 +39,7 @@ export const mapping = setting("keyboard", DEFAULT_MAPPING, isMapping);
 /** Whether the keyboard controls the game. */
 export const keyboardPlays = setting("keyboard-plays", true, (value) => typeof value === "boolean");
 
-/** The elements in which a key is neither a command nor goes back, because they need their keys themselves. */
+/** The elements that use the keys themselves. In them, no key runs a command or goes back in the timeline. */
 export const FIELDS = "input:not(.scrub), select, textarea, dialog, [role=grid], [data-own-keys]";
 
 /**

@@ -95,6 +95,7 @@ export class RecordingsPanel {
     );
     app.api.emulator.follow(() => {
       this.#shown = "";
+      this.#activeLine.hidden = true;
     });
   }
 

@@ -22,8 +22,8 @@ export function setting(name, defaultValue, valid) {
       // Without storage, the setting lasts until the page is closed.
     }
   });
-  // A tab changes only a part of a list or of a mapping. Without what other tabs have changed, it would undo their changes.
-  // The tests of modules run without a window.
+  // The page changes one entry of a list or mapping, and stores the whole. So it must know the changes of other tabs, or it
+  // would undo them. The tests of modules run without a window.
   if (typeof defaultValue === "object")
     globalThis.addEventListener?.("storage", ({ key }) => {
       if (key === PREFIX + name) store.set(read(name, defaultValue, valid));

@@ -91,8 +91,8 @@ export class Timeline {
   /** The line that the strip shows. */
   #line = 0;
   /**
-   * Set while the user moves along the timeline. `ran` is whether the game ran before. `emulator` and `line` are those
-   * along which the user moves: another emulator may be selected before the last request is sent.
+   * Set while the user moves along the timeline. `ran` is whether the game ran before. `emulator` and `line` say
+   * where the user moves: another emulator may be selected before the last request is sent.
    * @type {{ ran: boolean, emulator: string | undefined, line: number } | undefined}
    */
   #moving;

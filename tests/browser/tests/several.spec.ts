@@ -1,8 +1,10 @@
 /** A server with several emulators. */
 
+import { readFileSync } from "node:fs";
+
 import type { Page } from "@playwright/test";
 import { Console, LAMPS } from "../support/console.ts";
-import { demoCopies, type Server } from "../support/server.ts";
+import { demoCopies, repository, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page shows and controls the selected emulator", async ({ page, serve }) => {
@@ -140,4 +142,29 @@ test("a game that is rewound runs on after another emulator is selected", async 
   await page.keyboard.up("Comma");
   expect((await stateOf(opened, "two")).run).toBe("running");
   expect(rewound).not.toContain("two");
+});
+
+test("a save that is opened with its game belongs to the emulator that was selected then", async ({
+  page,
+  serve,
+}) => {
+  const opened = await openTwo(page, serve);
+  const asked: string[] = [];
+  await page.route(/\/v1\/(rom|save)(\?|$)/, async (route) => {
+    const { pathname, searchParams } = new URL(route.request().url());
+    asked.push(`${pathname} ${searchParams.get("emulator")}`);
+    if (pathname === "/v1/rom") await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+    await route.continue();
+  });
+  const panel = await opened.tab("Snapshots");
+  const choosing = page.waitForEvent("filechooser");
+  await panel.getByRole("button", { name: "Open a file" }).click();
+  const mimeType = "application/octet-stream";
+  await (await choosing).setFiles([
+    { name: "new.sav", mimeType, buffer: Buffer.alloc(0x8000, 1) },
+    { name: "new.gba", mimeType, buffer: readFileSync(repository("rom/framewire-demo.gba")) },
+  ]);
+  await page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
+  await expect(page.locator(".toast").last()).toContainText("Loaded the battery save new.sav.");
+  expect(asked).toEqual(["/v1/rom one", "/v1/save one"]);
 });
