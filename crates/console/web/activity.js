@@ -1,4 +1,4 @@
-/** The log of the page's actions. Each entry can be copied as a command. */
+/** The log of the page's actions. Each entry can be copied as code: a curl command or a short program. */
 
 import { attempt } from "./app.js";
 import { ENDINGS, isLanguage, LANGUAGES, language } from "./code.js";
