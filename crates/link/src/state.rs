@@ -83,36 +83,25 @@ impl LinkState {
         LinkError::Absent { address: self.config.address.clone(), problem: problem.to_owned() }
     }
 
-    /// The error for a request that misses its deadline now.
-    fn reason(&self) -> LinkError {
+    /// The error for a request that misses its deadline now. While there is no connection to the script, also the error
+    /// for a request that may have been performed on an earlier connection.
+    fn reasons(&self) -> (LinkError, Option<LinkError>) {
         let status = self.status.lock();
+        let address = || self.config.address.clone();
+        let broken = |problem: &str| LinkError::Broken { address: address(), problem: problem.to_owned() };
         match status.phase {
             // The script has not sent anything on this connection, so it is not just late.
-            Phase::Greeting => LinkError::Stalled { address: self.config.address.clone() },
-            Phase::Ready => {
-                let address = self.config.address.clone();
-                if status.stalled { LinkError::Stalled { address } } else { LinkError::Late { address } }
-            }
-            Phase::Connecting | Phase::Absent => {
-                self.absent(status.problem.as_deref().unwrap_or("still connecting"))
-            }
-        }
-    }
-
-    /// While there is no connection to the script: the error for a request that may have been performed on an earlier
-    /// connection and misses its deadline now.
-    fn broken(&self) -> Option<LinkError> {
-        let status = self.status.lock();
-        if status.phase == Phase::Ready {
-            return None;
-        }
-        let problem = match status.phase {
             Phase::Greeting => {
-                "it accepts connections but does not answer; it is paused, or a menu is open".into()
+                let problem = "it accepts connections but does not answer; it is paused, or a menu is open";
+                (LinkError::Stalled { address: address() }, Some(broken(problem)))
             }
-            _ => status.problem.clone().unwrap_or_else(|| "still connecting".to_owned()),
-        };
-        Some(LinkError::Broken { address: self.config.address.clone(), problem })
+            Phase::Ready if status.stalled => (LinkError::Stalled { address: address() }, None),
+            Phase::Ready => (LinkError::Late { address: address() }, None),
+            Phase::Connecting | Phase::Absent => {
+                let problem = status.problem.as_deref().unwrap_or("still connecting");
+                (self.absent(problem), Some(broken(problem)))
+            }
+        }
     }
 
     /// Passes the script's events on.
@@ -152,11 +141,11 @@ impl LinkState {
     pub fn expire(&mut self, cancels: &mut Vec<u8>) {
         let now = Instant::now();
         if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {
-            let (reason, broken) = (self.reason(), self.broken());
+            let (reason, broken) = self.reasons();
             self.session.expire(now, &reason, broken.as_ref(), cancels);
         }
         if self.session.may_be_given_up() {
-            let reason = self.reason();
+            let (reason, _) = self.reasons();
             self.session.drop_given_up(&reason, cancels);
         }
     }
@@ -188,7 +177,7 @@ impl LinkState {
                 submission = self.inbox.recv() => match submission {
                     None => return None,
                     Some(submission) if self.phase() == Phase::Absent => {
-                        (submission.respond)(Err(self.reason()));
+                        (submission.respond)(Err(self.reasons().0));
                     }
                     Some(submission) => self.session.submit(submission),
                 },
