@@ -60,6 +60,14 @@ export function selectedName({ api, status }) {
 }
 
 /**
+ * The action for this emulator, even if another one is selected when it is sent.
+ * @type {(action: Action, emulator: string | undefined) => Action}
+ */
+export function aimed(action, emulator) {
+  return { ...action, query: { ...action.query, emulator } };
+}
+
+/**
  * Reads something about the selected emulator. Asks over the WebSocket if it is open, because the server logs HTTP
  * requests, but not calls over a WebSocket.
  * @template T

@@ -1,7 +1,7 @@
 /** Commands that users run with a hotkey or by name. `?` lists the hotkeys; Ctrl+K opens the command palette. */
 
 import * as actions from "./actions.js";
-import { act, attempt, selectedName } from "./app.js";
+import { act, aimed, attempt, selectedName } from "./app.js";
 import { FIELDS, keyboardPlays, mapping } from "./keyboard.js";
 import { FILTERS, filter, VOLUMES, volume } from "./look.js";
 import { runsOnRequest } from "./status.js";
@@ -110,7 +110,7 @@ function emulation(app) {
         const { emulator } = status.value;
         if (!isHeld || back || typeof emulator?.speed !== "number") return;
         // Another emulator may be selected before the key is released.
-        back = { ...actions.speed(emulator.speed), query: { emulator: selectedName(app) } };
+        back = aimed(actions.speed(emulator.speed), selectedName(app));
         sent = act(app, actions.speed("unlimited"));
         await sent;
       },

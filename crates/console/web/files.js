@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
-import { attempt, selectedName } from "./app.js";
+import { aimed, attempt, selectedName } from "./app.js";
 import { button } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el } from "./dom.js";
@@ -57,14 +57,6 @@ export async function takeAll(app, files) {
   const games = files.filter(({ name }) => GAME.test(name));
   for (const game of games) if (!(await attempt(() => takeGame(app, game, emulator)))) return;
   for (const file of files) if (!games.includes(file)) await attempt(() => take(app, file, emulator));
-}
-
-/**
- * The action for this emulator.
- * @type {(action: Action, emulator: string | undefined) => Action}
- */
-function aimed(action, emulator) {
-  return { ...action, query: { ...action.query, emulator } };
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { isRejection } from "./api.js";
-import { attempt, selectedName } from "./app.js";
+import { aimed, attempt, selectedName } from "./app.js";
 import { button } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { toast } from "./toast.js";
@@ -36,7 +36,7 @@ export class ReplayProgress {
   #bar = el("progress", {});
   #text = el("span", {});
   #cancel = button({ icon: "stop", label: "Cancel" }, () =>
-    attempt(() => this.#app.api.act({ ...actions.cancelReplay(), query: { emulator: this.#emulator } })),
+    attempt(() => this.#app.api.act(aimed(actions.cancelReplay(), this.#emulator))),
   );
   /** The emulator of the newest replay. The user may select another one while it runs. @type {string | undefined} */
   #emulator;

@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
-import { attempt, readQuietly } from "./app.js";
+import { aimed, attempt, readQuietly } from "./app.js";
 import { button, disable } from "./controls.js";
 import { el, fill, refill, setText } from "./dom.js";
 import { FIELDS, keyboardPlays, mapping } from "./keyboard.js";
@@ -398,7 +398,7 @@ export class Timeline {
     for (const step of steps) {
       // The user has begun to move again. The end of that movement does the rest.
       if (scrubs !== this.#scrubs) return;
-      await attempt(() => this.#app.api.act({ ...step, query: { emulator } }));
+      await attempt(() => this.#app.api.act(aimed(step, emulator)));
     }
     if (scrubs !== this.#scrubs) return;
     this.#moving = undefined;
