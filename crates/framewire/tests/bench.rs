@@ -346,18 +346,35 @@ fn two_outputs_need_two_files() {
     assert!(!folder.path().join("same").exists());
 }
 
+/// Starts `framewire bench embedded` with these arguments. Its standard error can be read, and its report goes to `json`.
 #[cfg(unix)]
-#[test]
-fn an_interrupted_run_reports_what_it_measured() {
-    let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("o.json");
-    let mut child = Command::new(PROGRAM)
-        .args(["bench", "embedded", "-r", "100", "-d", "60s", "--json"])
-        .arg(&json)
+fn watched(args: &[&str], json: &Path) -> Child {
+    Command::new(PROGRAM)
+        .args(["bench", "embedded"])
+        .args(args)
+        .arg("--json")
+        .arg(json)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Ends such a command with SIGINT, and reads its report. `lines` is its standard error.
+#[cfg(unix)]
+fn interrupt(mut child: Child, mut lines: impl BufRead, json: &Path) -> Report {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_reports_what_it_measured() {
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let mut child = watched(&["-r", "100", "-d", "60s"], json.path());
     // The program prints a line each second, such as `1/1 100/s: 1 of 60 s: 99.5/s, p50 ...`. On a busy machine, the
     // first second can have fewer replies.
     let mut lines = BufReader::new(child.stderr.take().unwrap());
@@ -368,11 +385,7 @@ fn an_interrupted_run_reports_what_it_measured() {
         let figures = line.split_once(" s: ").and_then(|(_, figures)| figures.split_once("/s"));
         rate = figures.map_or(0.0, |(rate, _)| rate.parse().unwrap());
     }
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let report = interrupt(child, lines, json.path());
     assert!(report.cut_short && report.rows[0].cut_short);
     assert!(report.rows[0].correct >= 50, "{:?}", report.rows[0]);
 }
@@ -380,26 +393,15 @@ fn an_interrupted_run_reports_what_it_measured() {
 #[cfg(unix)]
 #[test]
 fn no_run_begins_after_a_signal_in_the_pause_between_two_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("o.json");
-    let mut child = Command::new(PROGRAM)
-        .args(["bench", "embedded", "-r", "100,200", "-d", "500ms", "--rest", "60s", "--json"])
-        .arg(&json)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let mut child = watched(&["-r", "100,200", "-d", "500ms", "--rest", "60s"], json.path());
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.starts_with("1/2 100/s: ") {
         line.clear();
         assert!(lines.read_line(&mut line).unwrap() > 0, "the command is over");
     }
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let report = interrupt(child, lines, json.path());
     assert!(report.cut_short);
     assert_eq!(report.rows.len(), 1, "{:?}", report.rows);
 }

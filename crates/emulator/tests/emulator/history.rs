@@ -5,6 +5,7 @@ use framewire_emulator::history::{Beginning, DEFAULT_HISTORY};
 use framewire_emulator::{Emulator, WatchRequest};
 use framewire_expression::Code;
 use framewire_protocol::{Op, Status};
+use tempfile::NamedTempFile;
 
 use super::support::{
     DEMO, UNUSED, batch, bytes, call, config, hold_a, number, read32, refusal, rom_file, script, start,
@@ -261,12 +262,18 @@ fn a_write_at_the_end_of_a_line_is_there_again_when_the_emulator_returns() {
     assert_eq!(read32(&emulator, UNUSED), 8);
 }
 
-#[test]
-fn frames_with_a_cheat_are_not_reproduced_after_the_game_was_loaded_again() {
-    let (_file, path) = rom_file(DEMO);
+/// Starts the demo game from a file that can be loaded again. The file is removed when its handle is dropped.
+fn start_from_file() -> (NamedTempFile, String, Embedded) {
+    let (file, path) = rom_file(DEMO);
     let rom = Rom::File(path.clone().into());
     let emulator =
         Embedded::start(Config { rom, ..config(Speed::Times(1.0), true, vec![]) }).expect("it starts");
+    (file, path, emulator)
+}
+
+#[test]
+fn frames_with_a_cheat_are_not_reproduced_after_the_game_was_loaded_again() {
+    let (_file, path, emulator) = start_from_file();
     let first = emulator.state().frame;
     let codes = format!("{UNUSED:08X}:05");
     call(&emulator, Op::AddCheat { name: "x".to_owned(), kind: "raw".to_owned(), codes, enabled: true });
@@ -289,10 +296,7 @@ fn frames_before_a_write_to_the_rom_are_not_reproduced_with_it() {
 
 #[test]
 fn frames_are_reproduced_after_the_same_game_was_loaded_again() {
-    let (_file, path) = rom_file(DEMO);
-    let rom = Rom::File(path.clone().into());
-    let emulator =
-        Embedded::start(Config { rom, ..config(Speed::Times(1.0), true, vec![]) }).expect("it starts");
+    let (_file, path, emulator) = start_from_file();
     let first = emulator.state().frame;
     run(&emulator, 75);
     call(&emulator, Op::LoadRom { path });
