@@ -169,7 +169,6 @@ rpc.onOpen(async () => {
   const may = await emulation.mayControl();
   if (may !== undefined) api.viewOnly.set(!may);
 });
-rpc.onDead = () => picture.video.restart();
 rpc.socket.start();
 void api.probe().catch(() => {});
 poller.start();

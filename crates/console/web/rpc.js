@@ -1,7 +1,7 @@
 /** JSON-RPC 2.0 over the WebSocket `/v1/ws`, for urgent and frequent calls and for notifications. */
 
 import { ApiError } from "./api.js";
-import { ReconnectingSocket } from "./socket.js";
+import { ReconnectingSocket, reconnectAll } from "./socket.js";
 
 /** How long a call may wait for its answer. */
 const TIMEOUT_MS = 10_000;
@@ -36,8 +36,6 @@ export class Rpc {
   #lastId = 0;
   /** When the connection opened, or when its last message arrived. */
   #heard = 0;
-  /** Called when a dead connection is replaced. */
-  onDead = () => {};
 
   /** @param {() => string} url */
   constructor(url) {
@@ -91,13 +89,15 @@ export class Rpc {
     if (this.socket.connected.value) opener();
   }
 
-  /** Reconnects if the connection is dead. The browser may not notice that, for example after the network changes. */
+  /**
+   * Reconnects if the connection is dead; the page's other connections are dead too then. The browser may not notice that, for
+   * example after the network changes.
+   */
   #replaceIfDead() {
     const { connected, losses } = this.socket;
     if (!connected.value || performance.now() - this.#heard < DEAD_MS) return;
     losses.set(losses.value + 1);
-    this.socket.restart();
-    this.onDead();
+    reconnectAll();
   }
 
   /** @param {string | ArrayBuffer} data */

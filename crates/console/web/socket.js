@@ -16,6 +16,17 @@ const STABLE_MS = 3000;
  * @property {() => void} [close] Called when an open connection ends, because it was lost or because of `stop`.
  */
 
+/**
+ * The sockets that are between `start` and `stop`.
+ * @type {Set<ReconnectingSocket>}
+ */
+const active = new Set();
+
+/** Reconnects all sockets of the page, because the network has dropped their connections without a word. */
+export function reconnectAll() {
+  for (const socket of [...active]) socket.restart();
+}
+
 export class ReconnectingSocket {
   /** @readonly Whether it is connected. */
   connected = new Store(false);
@@ -47,6 +58,7 @@ export class ReconnectingSocket {
   start() {
     if (!this.#active) {
       this.#active = new AbortController();
+      active.add(this);
       const { signal } = this.#active;
       addEventListener("online", () => this.reconnectNow(), { signal });
       const listener = () => {
@@ -60,6 +72,7 @@ export class ReconnectingSocket {
   stop() {
     this.#active?.abort();
     this.#active = undefined;
+    active.delete(this);
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#drop();

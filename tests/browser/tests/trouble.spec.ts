@@ -52,8 +52,14 @@ test("a connection that dies without a close is replaced", async ({ page, server
     connections.push([client, onward]);
   });
   const port = await listen(proxy);
+  let sounds = 0;
+  page.on("websocket", (socket) => {
+    if (socket.url().includes("/v1/audio")) socket.once("framereceived", () => sounds++);
+  });
   await page.goto(`http://127.0.0.1:${port}/`);
   await expect(page.locator(".veil")).toHaveAttribute("hidden");
+  await page.getByRole("button", { name: "Sound", exact: true }).click();
+  await expect.poll(() => sounds).toBe(1);
   // From now on, these connections stay open but carry nothing.
   for (const [client, onward] of connections.splice(0)) {
     client.unpipe(onward).resume();
@@ -61,6 +67,8 @@ test("a connection that dies without a close is replaced", async ({ page, server
   }
   await expect(page.locator(".veil")).toContainText("The server does not answer", { timeout: 20_000 });
   await expect(page.locator(".veil")).toBeHidden({ timeout: 30_000 });
+  // The sound comes over a new connection too.
+  await expect.poll(() => sounds).toBe(2);
   proxy.close();
 });
 
