@@ -2,10 +2,10 @@
 //!
 //! `web` holds its files: one HTML file, styles, and JavaScript modules without a framework. Types are in JSDoc
 //! comments; `tsc` checks them in `make lint`. The build script joins the modules into two scripts, and the styles
-//! into one sheet. The second script has the code of tools that the page loads when they are first opened. A third
-//! script, `code.js`, is for the page `/docs`. The build script also removes comments and compresses the files. It is
-//! written in Rust, so `cargo build` needs no other tools. This crate only contains the files; the HTTP front end
-//! serves them.
+//! into one sheet. The second script has the code that the page loads when it is first needed, such as that of most
+//! tools and dialogs. A third script, `code.js`, is for the page `/docs`. The build script also removes comments and
+//! compresses the files. It is written in Rust, so `cargo build` needs no other tools. This crate only contains the
+//! files; the HTTP front end serves them.
 
 #[cfg(test)]
 #[path = "../build/bundle.rs"]

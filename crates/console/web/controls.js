@@ -18,7 +18,7 @@ import { icon } from "./icons.js";
  */
 
 /**
- * A button. It ignores clicks while its action is running.
+ * A button. It ignores clicks while its action is running, and after `disable`.
  * @type {(look: ButtonLook, act: (event: MouseEvent) => unknown) => HTMLButtonElement}
  */
 export function button(look, act) {
@@ -53,7 +53,8 @@ export function entryButton(shown, verb, name, act, kind = "quiet") {
 
 /**
  * Disables a control and shows the reason as its tooltip. Without a reason, enables the control. A disabled control can
- * still get the focus.
+ * still get the focus. Only a `button` of this file ignores clicks while it is disabled; the caller must also disable any
+ * other control itself.
  * @type {(control: HTMLElement, reason: string | undefined) => void}
  */
 export function disable(control, reason) {

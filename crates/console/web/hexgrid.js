@@ -225,7 +225,7 @@ export class HexGrid {
   }
 
   /**
-   * Sets the bytes and highlights changes for a while.
+   * Sets the bytes and highlights changes for a while. `now` is the current time in milliseconds.
    * @type {(bytes: Uint8Array, now: number) => void}
    */
   update(bytes, now) {

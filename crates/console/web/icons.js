@@ -16,7 +16,6 @@ const PATHS = /** @type {const} */ ({
   plus: "M12 5v14 M5 12h14",
   search: "M10.5 4.5a6 6 0 1 0 0 12 6 6 0 0 0 0-12z M15 15l5 5",
   close: "M6 6l12 12 M18 6L6 18",
-  save: "M12 4v11 M7.5 10.5L12 15l4.5-4.5 M4.5 19.5h15",
   load: "M12 15V4 M7.5 8.5L12 4l4.5 4.5 M4.5 19.5h15",
   rename: "M4 20l1-4L16 5l3 3L8 19z M14 7l3 3",
   trash: "M5 7h14 M9.5 7V4.5h5V7 M7 7l1 13h8l1-13 M10.5 11v5.5 M13.5 11v5.5",

@@ -50,7 +50,7 @@ export class RecordingsPanel {
   );
   #activeName = el("strong", {});
   #activeLength = el("span", {});
-  /** Its button stays the same, so that no click is lost between two updates. */
+  /** The line about the running recording. Its button stays the same, so that no click is lost between two updates. */
   #activeLine = el(
     "div",
     { class: "recording running", role: "status", hidden: true },

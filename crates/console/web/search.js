@@ -119,7 +119,7 @@ export function searcher(app, use) {
   const endSearch = async () => {
     const ended = search;
     // This comes first, because the request fails if the server no longer has the search.
-    await show(undefined);
+    if (!app.api.copying.value) await show(undefined);
     if (ended) await app.api.act(actions.endSearch(ended.id));
   };
   const showValue = () => {

@@ -67,7 +67,10 @@ const EVERY_MS_LOST = 500;
 export class StatusPoller {
   /** @readonly */
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
-  /** @readonly Identifies the selected emulator's game: the value changes when another game is loaded. */
+  /**
+   * Identifies the selected emulator's game: the value changes when another game is loaded or another emulator is selected.
+   * @readonly
+   */
   game = new Store("");
   /** How many `game` events have arrived. Two games can have the same title and code. */
   #games = 0;

@@ -21,7 +21,7 @@ export class Symbols {
   /** @readonly */
   all = new Store(/** @type {readonly SymbolInfo[]} */ ([]));
   #api;
-  /** How many times they were requested. It shows whether an answer belongs to the newest request. */
+  /** How many times the symbols were requested. It shows whether an answer belongs to the newest request. */
   #loads = 0;
   /** Whether the newest request failed, and may succeed later. */
   #failed = false;

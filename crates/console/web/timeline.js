@@ -109,7 +109,7 @@ export class Timeline {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #holding;
   #shown = "";
-  /** How many times the page has asked for the history. */
+  /** Grows with each request for the history, and when another emulator is selected. Older answers are ignored. */
   #asked = 0;
   /** How many requests for the history the server has refused in a row. */
   #refusals = 0;
@@ -366,7 +366,7 @@ export class Timeline {
     };
   }
 
-  /** Goes to the wanted frame, and again as long as the user chooses other frames. There is one request at a time. */
+  /** Goes to the wanted frame, and then to each newer one until there is none. Sends one request at a time. */
   async #go() {
     await attempt(async () => {
       const { api } = this.#app;
@@ -470,7 +470,10 @@ function eventsOf(line, isFirst) {
   const name = { game: "Game loaded", reset: "Reset", state: "State loaded", rewind: "Went back" }[
     line.began
   ];
-  const began = begin === undefined || (isFirst && line.began === "rewind") ? [] : [{ name, frame: begin }];
+  // The answer has only the newer states of a long line. If its keys go back further, so does the line.
+  const isCut = begin !== undefined && (line.keys[0]?.frame ?? begin) < begin;
+  const isHidden = isCut || (isFirst && line.began === "rewind");
+  const began = begin === undefined || isHidden ? [] : [{ name, frame: begin }];
   const changes = line.changes
     .filter((frame, number) => frame - (line.changes[number - 1] ?? -TOGETHER) >= TOGETHER)
     .map((frame) => ({ name: "Memory changed", frame }));

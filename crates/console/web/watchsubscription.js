@@ -41,7 +41,9 @@ export class WatchSubscription {
     this.#rpc = rpc;
     this.#api = api;
     // The game of another emulator may have the symbols that this game lacks.
-    api.emulator.follow(() => this.#bad.clear());
+    api.emulator.follow(() => {
+      this.#bad = new Set();
+    });
     this.#subscription = new Subscription(rpc, api, {
       wanted: () => {
         const good = this.#expressions.filter((text) => !this.#bad.has(text));
@@ -58,7 +60,7 @@ export class WatchSubscription {
     });
     poller.game.follow(() => {
       // This game may have the symbols that the game before it lacked.
-      this.#bad.clear();
+      this.#bad = new Set();
       void this.#subscription.renew();
     });
     status.follow(({ emulator }) => {
@@ -105,14 +107,17 @@ export class WatchSubscription {
    * @param {unknown} error
    */
   async #findBad(error) {
-    const before = this.#bad.size;
+    const bad = this.#bad;
+    const before = bad.size;
     for (const text of this.#expressions) {
-      const problem = this.#bad.has(text) ? undefined : await this.problemOf(text);
+      const problem = bad.has(text) ? undefined : await this.problemOf(text);
+      // The answer is about another emulator or game than the present one, for which the subscription has been renewed.
+      if (bad !== this.#bad) return;
       if (problem === undefined) continue;
-      this.#bad.add(text);
+      bad.add(text);
       this.#subscriber.refused(text, problem);
     }
-    if (this.#bad.size > before) {
+    if (bad.size > before) {
       await this.#subscription.renew();
       return;
     }

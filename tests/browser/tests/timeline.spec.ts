@@ -126,6 +126,18 @@ test("a change just after an update of the timeline is shown too", async ({ cons
   await expect(slider).toHaveValue("310");
 });
 
+test("the oldest state that is shown is not taken for the beginning of the game", async ({
+  console: page,
+  server,
+}) => {
+  await server.holdAt(300);
+  for (const frames of [3600, 3600, 300]) await server.batch({ op: "advance", frames });
+  const slider = page.page.getByRole("slider", { name: "Timeline" });
+  await expect(slider).toHaveValue("7800");
+  await expect(slider).not.toHaveAttribute("min", "0");
+  await expect(page.page.locator(".mark.event")).toHaveCount(0);
+});
+
 test("a refused request to go back is shown, and the game continues", async ({ console: page, server }) => {
   await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(60);
   await expect(page.page.locator(".timeline")).toBeVisible();
