@@ -174,6 +174,15 @@ function clients.close_silent()
   end
 end
 
+-- Called after mGBA was paused.
+function clients.catch_up()
+  for _, each in ipairs(clients.all) do
+    if each.binary then
+      turn.catch_up(each)
+    end
+  end
+end
+
 -- Sends the reason to all links, and closes all connections.
 function clients.close_all(reason)
   for _, each in ipairs(clients.all) do

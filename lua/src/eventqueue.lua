@@ -1,5 +1,5 @@
--- Collects events, such as resets, for the next binary frame of the kind *event*. It has one item for each event;
--- docs/protocol.md describes the items.
+-- Collects events, such as resets, for the next binary frame of the kind *event*. That frame has one item for each
+-- event; docs/protocol.md describes the items.
 
 local limits = require "limits"
 

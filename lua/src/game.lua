@@ -47,7 +47,7 @@ function game.check()
   return other
 end
 
--- Like `check`, but for use after a reset: if another game was loaded, the kind of the last break becomes `GAME`.
+-- Like `check`, but for use after a break: if another game was loaded, the kind of the last break becomes `GAME`.
 function game.check_break()
   if game.check() then
     game.broken_by = game.GAME
@@ -76,9 +76,8 @@ function game.advance()
     if not noted then
       add_break(frame <= FIRST and game.RESET or game.STATE)
     end
-    if frame <= FIRST then
-      game.check_break()
-    end
+    -- Not only after a reset: mGBA can load another game together with one of its states.
+    game.check_break()
   end
   last_frame, noted = frame, false
 end

@@ -94,7 +94,7 @@ local function new(press, release)
     end
   end
 
-  -- Holds `keys`. If earlier holds use some of them, the new hold waits until they have ended.
+  -- Holds `keys`. If earlier holds or a timeline use some of them, the new hold waits until these have ended.
   function holds.hold(keys, frames)
     if holds.waiting >= limits.waiting_holds then
       refusal.refuse(refusal.BUSY, "%d holds are already waiting for their keys, which is the limit; try again after "

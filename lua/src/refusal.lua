@@ -1,4 +1,5 @@
--- A refusal says why an operation is not performed: a status and a sentence. docs/protocol.md lists all statuses.
+-- A refusal says why an operation was not performed, or why it failed: a status and a sentence. docs/protocol.md lists
+-- all statuses.
 
 local format, gsub, sub = string.format, string.gsub, string.sub
 

@@ -3,6 +3,7 @@
 
 local code = require "code"
 local emulator = require "emulator"
+local game = require "game"
 local limits = require "limits"
 local lockstep = require "lockstep"
 local refusal = require "refusal"
@@ -14,6 +15,8 @@ local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal
 
 local FRAMES, CONDITION, TIMED_OUT, STOP = 0, 1, 2, 3 -- why a step ended
 local GOES_ON = 1 -- a flag of a step: after a time-out of this step, the run continues
+-- The same text as in crates/protocol/src/run.rs.
+local OTHER_GAME = "another game was loaded during the run, and in it the same keys and addresses mean something else"
 local GONE = 10 * ticks.per_second -- a run ends when its link has had no connection for this many frames
 
 local runs = {}
@@ -138,6 +141,7 @@ function runs.begin(bytes, session)
   run.session, run.index, run.frames, run.ends, run.frames_alone = session, 1, 0, {}, 0
   -- Whether frames run in lockstep because of this run.
   run.drives = lockstep.on
+  run.games = game.games
   return begin_steps(run) and table.concat(run.ends) or run
 end
 
@@ -183,7 +187,11 @@ function runs.after_frame()
     run.frames = run.frames + 1
     -- For how many frames the session has had no connection.
     run.frames_alone = run.session.connection and 0 or run.frames_alone + 1
-    run.why, run.condition = find_end(run)
+    if run.games == game.games then
+      run.why, run.condition = find_end(run)
+    else
+      run.problem = OTHER_GAME
+    end
   end
 end
 
@@ -197,14 +205,16 @@ local function go_on(run)
   end
   local fine, is_over = pcall(begin_steps, run)
   if not fine then
-    run.problem = is_over
+    local _, problem = refusal.of(is_over)
+    run.problem = problem
   end
   return fine and not is_over
 end
 
 local function finish(run)
   if run.problem then
-    run.finish(false, refusal.of(run.problem))
+    -- Not a refusal, because frames have run: if the request is repeated, they must not run again.
+    run.finish(false, refusal.FAILED, run.problem)
   else
     run.finish(true, table.concat(run.ends))
   end
@@ -218,7 +228,8 @@ function runs.settle()
     local run = active[index]
     if run.frames_alone >= GONE then
       runs.cancel(run)
-    elseif run.why and not go_on(run) then
+    elseif run.problem or run.why and not go_on(run) then
+      release(run)
       remove(index)
       finish(run)
       ended = true

@@ -22,6 +22,9 @@ local clock = os.clock
 
 -- For this many ticks after a request, the script uses the whole serving time to wait for the next request.
 local LINGER = ticks.per_second
+-- If the clock has advanced by this many seconds between two frames, mGBA was paused. The clock counts whole seconds,
+-- so this is at least one second, and normal frames never count as a pause.
+local PAUSE = 2
 local LEAST_SECONDS = 0.002 -- clients get this much of each frame even if frames are missing (steering.lua)
 
 local server = {
@@ -32,7 +35,8 @@ local server = {
 local steer = steering.new()
 local second, second_tick -- the current second of the clock, and the tick at which it began
 local undisturbed = false -- whether mGBA, and not a client, decided when each frame of this second ran
-local left_at = 0 -- processor time at the end of the last frame callback
+-- The processor time and the second of the clock at the end of the last frame callback.
+local left_at, left_second = 0, nil
 -- How much processor time mGBA used in this second, and the number of frames in which it used that time.
 local mgba_time, mgba_ticks = 0, 0
 -- Seconds in which the script waited for requests and answered them, in the same frames.
@@ -90,6 +94,9 @@ function server.frame()
   local now = clock()
   ticks.now = ticks.now + 1
   mgba_time, mgba_ticks = mgba_time + now - left_at, mgba_ticks + 1
+  if os.time() - left_second >= PAUSE then
+    clients.catch_up()
+  end
   memory.forget()
   game.advance()
   local any_changed = watches.after_frame()
@@ -105,12 +112,12 @@ function server.frame()
     serve(now, ended)
   end
   watches.before_frame()
-  left_at = clock()
+  left_at, left_second = clock(), os.time()
 end
 
 function server.start()
   stopwatch.find_clock()
-  left_at = clock()
+  left_at, left_second = clock(), os.time()
   listener.listen(server.address, server.port)
 end
 

@@ -26,6 +26,10 @@ local TRACE = frames.TRACE
 local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
+-- After a pause, a link's requests wait until nothing more has arrived for `QUIET` ticks, but for at most `LONGEST`
+-- ticks. They do not wait if fewer than `FEW` bytes have arrived: a system keeps that much for a program that does not
+-- read, so there is nothing more. With `MANY` bytes, they do not wait any longer.
+local FEW, QUIET, LONGEST, MANY = 32 * 1024, 2, 10, limits.inbox // 2
 local LINGER = 2 * ticks.per_second -- ticks in which a dismissed client can still read the reason
 
 -- Identifies this run of the script. A script that is loaded again has forgotten everything, and has another number.
@@ -342,6 +346,30 @@ local function read(self, readable)
   end
 end
 
+-- Called for a link after mGBA was paused. Its requests then wait until the script has read everything that the link
+-- has sent in the meantime, even if that is much: a cancel comes after the request that it withdraws.
+function turn.catch_up(self)
+  self.resumed = self.resumed or { since = ticks.now, till = ticks.now, size = self.inbox.size }
+end
+
+-- Reads for a link whose requests wait after a pause. A link that has sent much can send the rest only when there is
+-- room again, so this may take several frames. Sets `resumed` to nil when the requests do not have to wait any more.
+local function read_after_pause(self)
+  local resumed, box = self.resumed, self.inbox
+  for _ = 1, limits.turn.reads do
+    if self.ended or box.size >= MANY or self.socket:select(0) == 0 then
+      break
+    end
+    connection.receive(self)
+  end
+  if box.size > resumed.size then
+    resumed.size, resumed.till = box.size, math.min(ticks.now + QUIET, resumed.since + LONGEST)
+  end
+  if self.ended or box.size < FEW or box.size >= MANY or ticks.now >= resumed.till then
+    self.resumed = nil
+  end
+end
+
 local function has_requests(self)
   return self.inbox.size > 0 or self.queue_first <= self.queue_last or self.deferred[1] ~= nil or self.session.late ~= nil
 end
@@ -362,9 +390,13 @@ function turn.take(self, readable, now)
       return false
     end
   elseif self.unsent < limits.full_outbox or self.ended then
-    read(self, readable)
+    if self.resumed then
+      read_after_pause(self)
+    else
+      read(self, readable)
+    end
     if self.binary then
-      done = has_requests(self) and do_requests(self, now + SECONDS)
+      done = not self.resumed and has_requests(self) and do_requests(self, now + SECONDS)
     elseif self.inbox.size > 0 or self.waiting then
       done = do_messages(self, now + SECONDS)
     end

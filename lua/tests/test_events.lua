@@ -117,6 +117,20 @@ served("a reset and a loaded state of another frame are reported", function()
   eq(after(1), "")
 end)
 
+served("another game that was loaded together with a state is noticed in its first frame", function()
+  local new, FREEZE = link(230), 0xb5
+  ask(new, 1, "<I1s4s4s4s4", FREEZE, "lives", "u8", "\0" .. ("<i8"):pack(0x02000000), "\9")
+  next_frame()
+  ask(new, 2, "<I1I4I4I1s4", WATCH, 5, 0, 0, "")
+  next_frame()
+  received(new)
+  emu.calls, emu.frame = {}, 700
+  rawset(emu, "getGameTitle", function() return "ANOTHER" end)
+  next_frame()
+  eq(received(new), "event 3 1 5 0 0 0 1 0 0 0 1 0 254 255 1 0 0 0 3 6 5")
+  eq(fake.count_calls "write8", 0, "the frozen value")
+end)
+
 served("a watch ends with its connection", function()
   local first = link(203)
   ask(first, 1, "<I1I4I4I1s4", WATCH, 5, 1, 0, "")

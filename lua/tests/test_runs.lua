@@ -2,6 +2,7 @@ local client = require "client"
 local emulator = require "emulator"
 local fake = require "fake"
 local frames = require "frames"
+local game = require "game"
 local harness = require "harness"
 local lockstep = require "lockstep"
 local runs = require "runs"
@@ -26,8 +27,9 @@ local function steps(list, stop)
   return stops .. ("<I2"):pack(#list) .. table.concat(list)
 end
 
--- Connects a link. Returns a table with these functions: `frame` runs a frame, `send` sends a request, and `replies`
--- returns, by id, the replies so far. The table also has the results of `client.connect`.
+-- Connects a link. Returns a table with these functions: `frame` runs a frame, `send` sends a request, `send_keyed`
+-- sends one with a key, and `replies` returns, by id, the replies so far. The table also has the results of
+-- `client.connect`.
 local function link(name)
   local socket, self, take = client.connect()
   local now = 9
@@ -56,7 +58,13 @@ local function link(name)
     socket:arrive(string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, 1, count) .. ops))
     client.settle(take)
   end
-  return { socket = socket, self = self, frame = frame, replies = replies, send = send, take = take }
+  local function send_keyed(id, key, count, ops)
+    socket:arrive(string.pack("<s4", string.pack("<I1I4I4s1I2", frames.KEYED_REQUEST, id, 1, key, count) .. ops))
+    client.settle(take)
+  end
+  return {
+    socket = socket, self = self, frame = frame, replies = replies, send = send, send_keyed = send_keyed, take = take,
+  }
 end
 
 local function run_op(bytes)
@@ -258,4 +266,85 @@ test("an `advance` that is complete is not refused if lockstep ends during a lat
   eq(replies[3].body:byte(), 0, "the complete `advance`")
   eq(ends(replies[2]), "0 0 1 10", "the run before the other `advance`")
   eq(replies[2].body:find("lockstep", 1, true) ~= nil, true, "the other `advance` is refused")
+end)
+
+-- Makes `emu` count the keys that are held. Returns a function that returns them.
+local function held_keys()
+  local held = 0
+  emu.addKeys = function(_, keys) held = held | keys end
+  emu.clearKeys = function(_, keys) held = held & ~keys end
+  return function() return held end
+end
+
+local HOLD_A = ("<I4I2I4I2"):pack(0, 1, 50, 0)
+
+test("a run whose later step cannot begin has failed, and a repeat with its key runs no frame", function()
+  local it = link(142)
+  local held = held_keys()
+  local batch = run_op(steps { step(2, {}), step(5, {}, HOLD_A) }) .. "\x10"
+  it.send(1, 1, "\x56" .. ("<s4"):pack(HOLD_A)) -- play_keys
+  it.send_keyed(2, "later step", 2, batch)
+  it.frame()
+  it.frame()
+  local reply = it.replies()[2]
+  eq(reply.count, 1, "the results")
+  eq(reply.body:byte(), 4, "the status")
+  assert(reply.body:find("timeline %d+ plays A"), reply.body)
+  it.send(3, 1, "\x57" .. ("<I4"):pack(0)) -- cancel_keys
+  eq(held(), 0)
+  it.frame()
+  it.send_keyed(4, "later step", 2, batch)
+  for _ = 1, 3 do
+    it.frame()
+    eq(held(), 0)
+  end
+  local again = it.replies()[4]
+  eq(again and again.body, reply.body, "the repeat")
+  eq(again.frame, reply.frame)
+end)
+
+test("a run fails and releases its keys if another game is loaded, and is not repeated", function()
+  local it = link(143)
+  local held = held_keys()
+  local batch = run_op(steps { step(50, { frame_is(12) }, HOLD_A) }) .. "\x80"
+  game.check()
+  lockstep.begin(it.self.session, 10)
+  it.send_keyed(1, "other game", 2, batch)
+  it.frame()
+  eq(held(), 1)
+  emu.getGameTitle = function() return "ANOTHER" end
+  game.check()
+  it.frame()
+  eq(held(), 0)
+  eq(lockstep.waits(0), true, "no run drives the frames")
+  lockstep.stop()
+  local reply = it.replies()[1]
+  eq(reply.count, 1, "the results")
+  eq(reply.body:byte(), 4, "the status")
+  assert(reply.body:find("another game was loaded", 1, true), reply.body)
+  it.send_keyed(2, "other game", 2, batch)
+  eq(it.replies()[2].body, reply.body, "the repeat")
+  eq(held(), 0)
+  eq(fake.count_calls "reset", 0)
+  it.send(3, 1, run_op(steps { step(1, {}) }))
+  it.frame()
+  eq(ends(it.replies()[3]), "0 0 1 12", "a run in the other game")
+end)
+
+test("a run without a connection fails if another game is loaded, and its session remembers that", function()
+  local it = link(144)
+  local batch = run_op(steps { step(50, {}) })
+  game.check()
+  it.send(1, 1, batch)
+  it.socket:hang_up()
+  it.frame()
+  eq(it.self.session.connection, nil)
+  emu.getGameTitle = function() return "ANOTHER" end
+  game.check()
+  runs.after_frame()
+  runs.settle()
+  local again, _, take = client.link(144)
+  again:arrive(client.request(1, batch))
+  client.settle(take)
+  eq(client.read_stream(again.written)[1], 4)
 end)

@@ -252,3 +252,98 @@ served("the request after a run is performed in the frame in which the run ends"
   eq(replies[1], 0, "the run's reply")
   eq(replies[2], 0, "the reply to the request after it")
 end)
+
+-- Defines a test that runs while a new server runs. Its function also gets the clock, whose second is `now`.
+local function served_by_clock(name, run)
+  served(name, function(listener)
+    local real_time, clock = os.time, { now = os.time() }
+    os.time = function() return clock.now end -- luacheck: ignore
+    server.frame()
+    local fine, problem = xpcall(run, debug.traceback, listener, clock)
+    os.time = real_time -- luacheck: ignore
+    assert(fine, problem)
+  end)
+end
+
+-- Connects a link whose session has the number `name`.
+local function link(listener, name)
+  local new = arrives(listener, ("framewire.hello,1,%016x%s"):format(name, END))
+  server.frame()
+  new.written = ""
+  return new
+end
+
+-- A request with this many bytes, which resets the console.
+local function long_request(id, size)
+  local batch = ("\1" .. ("<s4"):pack(("x"):rep(size))) .. "\x80"
+  return string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, 1, 2) .. batch)
+end
+
+local PAUSED = 10 -- seconds
+
+served_by_clock("a paused mGBA performs no withdrawn request later, however much was sent", function(listener, clock)
+  -- `room` is how many bytes the system keeps for the script.
+  for name, room in pairs { [81] = math.huge, [82] = 512 * 1024 } do
+    local new, sent = link(listener, name), {}
+    emu.calls = {}
+    for id = 1, 4 do
+      sent[id] = long_request(id, 600 * 1024)
+      sent[4 + id] = string.pack("<I4I1I4", 5, frames.CANCEL, id)
+    end
+    local stream = table.concat(sent) .. client.request(5, "\x10")
+    clock.now = clock.now + PAUSED
+    for _ = 1, 10 do
+      local count = math.min(#stream, room - #new.incoming)
+      new:arrive(stream:sub(1, count))
+      stream = stream:sub(count + 1)
+      server.frame()
+    end
+    eq(fake.count_calls "reset", 0, ("resets with room for %s"):format(room))
+    local replies = client.read_stream(new.written)
+    eq(replies[1], nil)
+    eq(replies[5], 0, "the request after the cancels")
+  end
+end)
+
+served_by_clock("after a pause, a link that never stops sending is served", function(listener, clock)
+  local new, id = link(listener, 83), 0
+  clock.now = clock.now + PAUSED
+  for _ = 1, 20 do
+    id = id + 1
+    new:arrive(long_request(id, 100 * 1024))
+    server.frame()
+  end
+  eq(new.closed, 0)
+  eq(fake.count_calls "reset", id)
+end)
+
+served_by_clock("after a pause, usual requests are performed in the first frame", function(listener, clock)
+  local new, text = link(listener, 84), arrives(listener, "framewire.echo,x" .. END)
+  server.frame()
+  clock.now = clock.now + PAUSED
+  new:arrive(PING .. client.request(1, "\x10"))
+  text:arrive("framewire.echo," .. ("y"):rep(100 * 1024) .. END .. "coreAdapter.reset" .. END)
+  server.frame()
+  eq(client.read_stream(new.written)[1], 0)
+  eq(fake.count_calls "reset", 1)
+end)
+
+served_by_clock("frames that take almost a second do not count as a pause", function(listener, clock)
+  local new = link(listener, 85)
+  for id = 1, 5 do
+    clock.now = clock.now + 1
+    new:arrive(long_request(id, 100 * 1024))
+    server.frame()
+    eq(fake.count_calls "reset", id)
+  end
+end)
+
+served_by_clock("a user who runs single frames of a paused mGBA gets requests performed", function(listener, clock)
+  local new = link(listener, 86)
+  for id = 1, 30 do
+    clock.now = clock.now + PAUSED
+    new:arrive(long_request(id, 100 * 1024))
+    server.frame()
+  end
+  assert(fake.count_calls "reset" >= 20, "too few requests were performed")
+end)

@@ -27,7 +27,7 @@ pub enum Error {
     /// Sizes that a channel cannot have.
     #[error("{0}")]
     Size(&'static str),
-    /// Another process has created a channel with this name and is still running.
+    /// A channel with this name exists, and its creator is still running. The creator can also be this process.
     #[error("channel {0:?} is served already; stop that program or choose another name")]
     Served(String),
     /// A client is attached, or has been attached before: a channel accepts only one client.

@@ -29,13 +29,13 @@ pub mod at {
     pub const CREATOR: usize = 64;
     /// The client's process id; 0 until it attaches.
     pub const ATTACHED: usize = 68;
-    /// Two words, one for each side.
+    /// Two words, one for each side: 1 after this side has closed the channel.
     pub const CLOSED: usize = 72;
-    /// Two halves, one for each side.
+    /// The two halves of the mailbox, one for each side.
     pub const MAILBOX: usize = 128;
-    /// Two words, one for each side.
+    /// Two words, one for each side: 1 while this side sleeps because it waits for a message.
     pub const READER_SLEEPS: usize = 256;
-    /// Two words, one for each side.
+    /// Two words, one for each side: 1 while this side sleeps because it waits for room to write.
     pub const WRITER_SLEEPS: usize = 264;
     /// The first slot.
     pub const RINGS: usize = 4096;

@@ -16,12 +16,10 @@ use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
 const MAX_OUT: usize = 1 << 20;
 /// Submissions taken from the queue at a time.
 const BURST: usize = 256;
-/// Time between two checks of deadlines and the heartbeat.
+/// Time between two checks of the deadlines and of the heartbeat.
 const TICK: Duration = Duration::from_millis(20);
 /// Bytes per read.
 const READ: usize = 64 * 1024;
-/// The slowest network, in bytes per second, on which the time to send requests does not count as silence.
-const SLOWEST: f64 = 128.0 * 1024.0;
 /// How many full reads in a row are done before the loop handles anything else.
 const READS: usize = 4;
 /// After this many iterations, the loop yields to other tasks of the runtime.
@@ -200,7 +198,7 @@ impl BinaryConnection<'_> {
                     status.frames_per_second = 0.0;
                 });
                 // The script answers the ping only after it has received all bytes that were written before it.
-                let upload = Duration::from_secs_f64(heartbeat.unheard as f64 / SLOWEST);
+                let upload = silence::upload_time(heartbeat.unheard);
                 if now - sent.max(heartbeat.heard) >= self.state.config.stalled_after + upload {
                     self.silence.start(&self.state.config.address);
                 }

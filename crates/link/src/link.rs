@@ -40,8 +40,8 @@ impl Link {
     /// Submits a batch. `respond` is called as soon as the outcome is known, and no later than 20 ms after `deadline`.
     ///
     /// A batch that changes something is performed once or not at all, even if the connection breaks. If the link
-    /// cannot know which of the two happened, the error says so. A batch that is too large for a request is refused:
-    /// its outcome is the refusal.
+    /// cannot know which of the two happened, the error says so. A batch that does not pass [`Batch::check`] is
+    /// refused: its outcome is the refusal.
     pub fn submit(&self, batch: Batch, deadline: Instant, respond: Respond) {
         self.submit_unless(batch, deadline, None, respond);
     }

@@ -21,12 +21,19 @@ const LAST: Duration = Duration::from_secs(120);
 const SHARE: u32 = 8;
 /// After a pause, the script answers on all of its connections within this time.
 const SPREAD: Duration = Duration::from_millis(250);
+/// The slowest network, in bytes per second, on which the time to send requests does not count as silence.
+const SLOWEST: f64 = 128.0 * 1024.0;
 
 /// The error message for a dead connection.
 pub(crate) const DEAD: &str = "it is dead: the script answers on another connection, but not on this one";
 
+/// The longest time that this many bytes may take to the script. The script answers only after it has received them.
+pub(crate) fn upload_time(bytes: usize) -> Duration {
+    Duration::from_secs_f64(bytes as f64 / SLOWEST)
+}
+
 /// Completes shortly after the script at `address` has answered on another connection. Drop the future if anything
-/// arrives on this connection.
+/// arrives on the silent connection.
 pub(crate) async fn script_answers_elsewhere(address: String) {
     let begun = Instant::now();
     loop {

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
 use crate::session::{Session, Submission};
-use crate::{Config, LinkError, Listen, Notice, Phase, Status};
+use crate::{Config, LinkError, Listen, Notice, Phase, Script, Status};
 
 /// The state of a link. Its connections use it one after the other.
 pub(crate) struct LinkState {
@@ -27,7 +27,7 @@ pub(crate) struct LinkState {
     /// How many events the script has sent during this boot, up to the last event that has arrived; `None` if the
     /// script does not report this number. Changes of memory do not count.
     pub events: Option<u32>,
-    /// The emulator's frame counter in its last answer, on any connection.
+    /// The last known frame counter of the emulator, from a heartbeat, an event or a welcome, on any connection.
     pub frame: u32,
     /// When a connection last broke. Only two kinds of connections count: those that were ready, and those whose script
     /// answered on another connection.
@@ -121,6 +121,23 @@ impl LinkState {
         }
         let missed = welcome.events?.wrapping_sub(events?);
         if missed > 0 { Some(Notice::Missed(Some(missed))) } else { None }
+    }
+
+    /// Reports that a script has answered the hello and, if there is one, the notice about lost events.
+    pub fn connected(&mut self, script: Script, missed: Option<Notice>) {
+        let frame = self.frame;
+        let ready = Status { phase: Phase::Ready, script: Some(script), frame, ..Status::default() };
+        self.update(|status| *status = ready);
+        if let Some(missed) = missed {
+            (self.listen)(frame, missed);
+        }
+    }
+
+    /// Records that mGBA-http's script answered the hello. Returns a notice if Framewire's script ran before: what was
+    /// begun there, such as lockstep, has ended.
+    pub fn note_other_script(&mut self) -> Option<Notice> {
+        self.events = None;
+        self.boot.take().map(|_| Notice::Missed(None))
     }
 
     /// Records the emulator's frame counter, and that the emulator answers.

@@ -33,9 +33,10 @@ pub struct Status {
     pub stalled: bool,
     /// The script that answered last, if one has answered. It stays after the connection has ended.
     pub script: Option<Script>,
-    /// The emulator's frame counter in its last answer; 0 without a connection.
+    /// The emulator's frame counter when it last answered a heartbeat, or when the connection began; 0 without a
+    /// connection.
     pub frame: u32,
-    /// Frames per second, measured between recent answers; 0 if this is not known, or the emulator is stalled.
+    /// Frames per second, measured between recent heartbeats; 0 if this is not known, or the emulator is stalled.
     pub frames_per_second: f64,
     /// Why the last connection or the last attempt to connect ended; `None` in the phase [`Phase::Ready`], and
     /// before any connection or attempt has ended.

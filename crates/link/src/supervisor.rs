@@ -128,27 +128,19 @@ async fn connection(state: &mut LinkState) -> ConnectionEnd {
         let missed = state.note_welcome(&welcome);
         state.frame = welcome.frame.unwrap_or(state.frame);
         info!(target: "framewire::link", "connected to script {} at {address}", welcome.script_version);
-        let frame = state.frame;
-        state.update(|status| *status = ready(Script::Framewire(welcome.script_version), frame));
-        if let Some(missed) = missed {
-            (state.listen)(frame, missed);
-        }
+        state.connected(Script::Framewire(welcome.script_version), missed);
         return binary::drive(state, stream, &rest).await;
     }
     if reply == marker::ERROR {
         info!(target: "framewire::link", "connected to mGBA-http's script at {address}; Framewire's script is faster and can do more");
         state.session.reconnected(false, &LinkError::Lost { address });
-        let frame = state.frame;
-        state.update(|status| *status = ready(Script::MgbaHttp, frame));
+        let missed = state.note_other_script();
+        state.connected(Script::MgbaHttp, missed);
         return text::drive(state, stream).await;
     }
     ConnectionEnd::Broken(format!(
         "a program that is not an emulator's script listens there: it answered {reply:?}"
     ))
-}
-
-fn ready(script: Script, frame: u32) -> Status {
-    Status { phase: Phase::Ready, script: Some(script), frame, ..Status::default() }
 }
 
 /// Sends the hello. Returns the reply without its end marker, and the bytes that came after it.

@@ -14,7 +14,7 @@ use crate::session::OpenRequest;
 use crate::silence::{self, SilenceCheck};
 use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
 
-/// Time between two checks of deadlines and the heartbeat.
+/// Time between two checks of the deadlines and of the heartbeat.
 const TICK: Duration = Duration::from_millis(20);
 /// Time between two heartbeats. The script needs a frame for each one.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -91,6 +91,8 @@ struct TextConnection<'a> {
     waiting: Option<(Waiting, Instant)>,
     /// When the last reply arrived. At the start, it is so long ago that the first heartbeat is sent at once.
     heard: Instant,
+    /// When bytes last arrived.
+    arrived: Instant,
     silence: SilenceCheck,
     sizes: DomainSizes,
     /// Whether mGBA runs on this machine, so that the link can check paths of files.
@@ -109,6 +111,7 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream) -> Connectio
         searched: 0,
         waiting: None,
         heard: Instant::now() - HEARTBEAT,
+        arrived: Instant::now(),
         silence: SilenceCheck::default(),
         sizes: DomainSizes::default(),
     };
@@ -253,6 +256,7 @@ impl TextConnection<'_> {
         match self.stream.try_read_buf(&mut self.received) {
             Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "mGBA closed the connection")),
             Ok(_) => {
+                self.arrived = Instant::now();
                 self.silence.cancel();
                 self.replies()
             }
@@ -323,14 +327,18 @@ impl TextConnection<'_> {
     fn tick(&mut self) {
         self.state.expire(&mut Vec::new());
         let now = Instant::now();
+        // Any bytes show that the script is alive, not only a complete reply.
         if let Some((_, since)) = &self.waiting
-            && now - *since >= self.state.config.stalled_after
+            && now - self.arrived.max(*since) >= self.state.config.stalled_after
         {
             self.state.update(|status| {
                 status.stalled = true;
                 status.frames_per_second = 0.0;
             });
-            self.silence.start(&self.state.config.address);
+            let upload = silence::upload_time(self.out.len());
+            if now - self.arrived.max(*since) >= self.state.config.stalled_after + upload {
+                self.silence.start(&self.state.config.address);
+            }
         }
         let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.request.deadline <= now);
         if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {

@@ -89,10 +89,14 @@ impl Block {
                 return Err(Error::Served(name.to_owned()));
             }
             let data = file.metadata().map_err(system("cannot read the attributes of the shared memory"))?;
-            let named = sys::open(&path, false).and_then(|file| file.metadata());
-            if !named.is_ok_and(|named| named.ino() == data.ino()) {
+            match sys::open(&path, false).and_then(|file| file.metadata()) {
+                Ok(named) if named.ino() == data.ino() => {}
                 // Meanwhile, another process has removed the name or given it to a new object.
-                continue;
+                Ok(_) => continue,
+                Err(error) if [ErrorKind::NotFound, ErrorKind::PermissionDenied].contains(&error.kind()) => {
+                    continue;
+                }
+                Err(error) => return Err(system("cannot open shared memory")(error)),
             }
             if data.size() > 0 {
                 // The block of an earlier process.

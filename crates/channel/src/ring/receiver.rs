@@ -99,10 +99,16 @@ impl<M: Memory> Receiver<M> {
         Ok(self.wait_for_message(timeout, stop)?.is_some())
     }
 
-    /// Whether the process of the other side has died without closing the channel. [`wait`](Self::wait) reports that
-    /// only when every message has been read.
-    pub fn peer_died(&self) -> bool {
-        !self.memory.peer_closed(self.side) && !self.memory.peer_lives(self.side)
+    /// [`Error::Closed`] if the other side has closed the channel, [`Error::Died`] if its process has died without closing
+    /// it, `None` otherwise. [`wait`](Self::wait) reports this only when every message has been read.
+    pub fn peer_gone(&self) -> Option<Error> {
+        if self.memory.peer_closed(self.side) {
+            Some(Error::Closed)
+        } else if !self.memory.peer_lives(self.side) {
+            Some(Error::Died)
+        } else {
+            None
+        }
     }
 
     #[inline(always)]
@@ -127,8 +133,7 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
-            // A message to the other side can also report that the mailbox was read. No message has done so yet.
-            // Therefore, this side reports it now.
+            // As in `find_soon`, which only `receive` calls before this function.
             self.publish();
         }
         let mut place = None;

@@ -50,8 +50,8 @@ fn a_killed_side_is_noticed_and_the_next_start_works() {
                 killed = Some(Instant::now());
             }
         }
-        // This includes the time to read the messages that were sent before the kill. The next test has a tighter
-        // limit.
+        // This includes the time to read the messages that were sent before the kill. The test
+        // `a_killed_side_is_noticed_within_a_tenth_of_a_second` has a tighter limit.
         assert!(killed.expect("it was killed").elapsed() < Duration::from_secs(5));
         child.wait().expect("its end");
     }

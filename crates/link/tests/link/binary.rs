@@ -73,8 +73,8 @@ fn a_batch_too_large_for_a_request_is_refused_and_other_requests_still_work() {
 }
 
 #[test]
-fn a_change_whose_connection_does_not_return_in_time_is_not_reported_as_not_done() {
-    for greets_no_more in [false, true] {
+fn the_error_for_a_change_whose_connection_does_not_return_says_that_it_may_be_done() {
+    for keeps_open in [false, true] {
         let peer = Peer::start(move |number, mut script| {
             match number {
                 0 => {
@@ -83,7 +83,7 @@ fn a_change_whose_connection_does_not_return_in_time_is_not_reported_as_not_done
                     script.request()?;
                     script.request().map(drop)
                 }
-                _ if greets_no_more => script.hold(),
+                _ if keeps_open => script.hold(),
                 _ => None,
             }
         });
@@ -91,13 +91,13 @@ fn a_change_whose_connection_does_not_return_in_time_is_not_reported_as_not_done
         client.wait_for("ready", |status| status.phase == Phase::Ready);
         let change = client.submit(write8(), Duration::from_secs(2));
         let read = client.submit(read8(), Duration::from_secs(2));
-        assert!(matches!(soon(&change), Err(LinkError::Broken { .. })), "greets no more: {greets_no_more}");
+        assert!(matches!(soon(&change), Err(LinkError::Broken { .. })), "keeps open: {keeps_open}");
         assert!(matches!(soon(&read), Err(LinkError::Absent { .. } | LinkError::Stalled { .. })));
     }
 }
 
 #[test]
-fn a_change_that_was_sent_and_is_not_answered_is_not_reported_as_not_done() {
+fn the_error_for_a_change_that_is_not_answered_says_that_it_may_be_done() {
     let peer = Peer::start(|_, mut script| {
         script.greet()?;
         script.request()?; // The script may have performed it.

@@ -145,3 +145,19 @@ fn a_text_connection_is_reported_too() {
         panic!("{heard:?}");
     };
 }
+
+/// mGBA was started again with mGBA-http's script. What was begun in Framewire's script, such as lockstep, has ended.
+#[test]
+fn a_change_to_the_script_of_mgba_http_is_reported_as_lost_events() {
+    let peer = Peer::start(|number, mut script| {
+        if number == 0 {
+            script.greet()?;
+            script.request()?;
+            return None;
+        }
+        script.greet_as_mgba_http()?;
+        script.ignore()
+    });
+    let heard = heard(&peer, 4);
+    assert!(heard.contains(&Heard::Reported(0, Notice::Missed(None))), "{heard:?}");
+}

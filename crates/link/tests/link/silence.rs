@@ -128,3 +128,23 @@ fn a_request_that_takes_long_to_arrive_does_not_count_as_silence() {
     let upload = client.submit(Op::Echo { data: vec![1; 8 << 20] }, Duration::from_secs(20));
     assert_eq!(value(soon(&upload)), Value::Int(7));
 }
+
+#[test]
+fn a_message_to_mgba_https_script_that_takes_long_to_arrive_does_not_count_as_silence() {
+    let peer = Peer::start(move |number, mut script| {
+        script.greet_as_mgba_http()?;
+        if number == 0 {
+            // From now on, the script reads about 1.6 MB per second.
+            script.pause = Duration::from_millis(40);
+        }
+        loop {
+            let message = script.message_except_heartbeats()?;
+            script.reply(if message.starts_with("core.loadStateBuffer,") { "true" } else { "7" })?;
+        }
+    });
+    let client = Client::start(&peer.address);
+    // Each byte is three bytes in the message.
+    let load = Op::LoadState { data: vec![0xd3; 2 << 20], flags: 29 };
+    assert_eq!(value(soon(&client.submit(load, Duration::from_secs(20)))), Value::Bool(true));
+    assert_eq!(peer.connections(), 1);
+}
