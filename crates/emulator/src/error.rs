@@ -12,8 +12,9 @@ pub enum EmulatorError {
     /// The queue is full; nothing was done. The number is the queue's length.
     #[error("{0} requests are already waiting for the emulator; send fewer at a time and try again")]
     Busy(usize),
-    /// The connection broke, and it is not known whether the batch was performed: the script was loaded again, the
-    /// script has forgotten the session, or the script is that of mGBA-http, which does not remember requests.
+    /// The connection broke, and it is not known whether the batch was performed: there was no new connection by the
+    /// deadline, the script was loaded again, the script has forgotten the session, or the script is that of mGBA-http,
+    /// which does not remember requests.
     #[error("{0}")]
     Lost(String),
     /// The emulator is being stopped.

@@ -12,7 +12,7 @@ pub(crate) enum Token {
     Word(String),
     /// A text in quotes.
     Text(String),
-    /// An operator or bracket.
+    /// An operator, a bracket, a comma or a colon.
     Sign(&'static str),
     End,
 }

@@ -14,8 +14,8 @@ pub use tempfile::NamedTempFile;
 pub const UNFINISHED: &str = ".unfinished-";
 
 /// Creates a temporary file in `folder`, with a name that begins with `prefix`. The file is locked while it is open,
-/// and removed when the handle is dropped. [`finish`] moves the file to its final path. If this process is killed before,
-/// and the prefix is [`UNFINISHED`], [`remove_abandoned`] removes the file later.
+/// and removed when the handle is dropped. [`finish`] moves the file to its final path. If this process is killed
+/// before that, and the prefix is [`UNFINISHED`], [`remove_abandoned`] removes the file later.
 ///
 /// # Errors
 /// If the file cannot be created.

@@ -14,7 +14,8 @@ pub enum Status {
     NoGame = 3,
     /// The emulator tried and failed.
     Failed = 4,
-    /// A queue is full, or no more keys of batches can be remembered. Nothing was done; try again later.
+    /// Not possible now: a queue is full, a limit is reached (such as the number of watches), or something else is
+    /// under way (such as a recording). Nothing was done; try again later.
     Busy = 5,
     /// The request or its result is larger than the limits allow.
     TooLarge = 6,
@@ -23,7 +24,8 @@ pub enum Status {
     Lost = 7,
     /// Not done, because a later operation of the same batch is refused; no operation of the batch was done.
     NotDone = 8,
-    /// A file or a state slot that the operation reads does not exist; nothing was done.
+    /// What the operation names does not exist: a file, a state slot, a cheat, or a frame or a line of the history.
+    /// Nothing was done.
     NotFound = 9,
 }
 

@@ -13,7 +13,7 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// Adds a frame number. Returns the rate if it is known.
+    /// Adds a frame number. Returns the rate in frames per second, if it is known.
     pub fn note(&mut self, now: Instant, frame: u32) -> Option<f64> {
         if self.noted.back().is_some_and(|(_, last)| frame < *last) {
             // The counter went back, because of a reset or an older state. The measurement starts again.

@@ -73,6 +73,9 @@ pub fn find_end(bytes: &[u8]) -> Option<usize> {
 /// Reads the reply to an operation, without its end marker.
 ///
 /// mGBA-http's script gives no reason for an error, and never answers `false`.
+///
+/// # Errors
+/// If the script answered with an error, or the reply does not have the type of the operation's result.
 pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
     let info = op.info();
     if reply == ERROR {

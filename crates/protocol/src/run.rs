@@ -19,6 +19,10 @@ pub const MAX_EXPRESSIONS: usize = 256;
 /// Flag of a step: the run continues with the next step if no condition holds within its frames.
 const GOES_ON: u8 = 1;
 
+/// The message of the error with which a run ends if another game is loaded.
+pub const OTHER_GAME: &str =
+    "another game was loaded during the run, and in it the same keys and addresses mean something else";
+
 /// An expression that an emulator evaluates, encoded as bytes.
 pub type Condition = Vec<u8>;
 

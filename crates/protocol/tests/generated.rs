@@ -107,7 +107,8 @@ fn document() -> String {
          An operation is one thing that a client asks of an emulator. `POST /v1/batch` takes operations by name ([api.md](api.md));\n\
          a link sends their codes ([protocol.md](protocol.md)). An operation that *reads* may be repeated freely; one that\n\
          *changes* something is never performed twice.\n\n\
-         Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only. In\n\
+         Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only.\n\
+         `script` is not accepted in batches; it is the route `POST /v1/script` ([api.md](api.md#scripts)). In\n\
          batches, `run`, `evaluate`, `freeze`, `unfreeze` and `frozen` have JSON forms ([api.md](api.md#runs)); a\n\
          link sends bytes. Three operations have other names in batches: `read_at` is `read`, `write_at` is `write`,\n\
          and `append_keys` is `input` with `append`.\n\n\

@@ -34,7 +34,7 @@ impl Recording {
     /// Reads a file up to its end or up to the first damage.
     ///
     /// # Errors
-    /// If the file is damaged before its first frame, or is not a recording.
+    /// If the file is larger than [`MAX_FILE`], is not a recording, or is damaged before its first frame.
     pub fn read(file: &[u8]) -> Result<Recording, FormatError> {
         if file.len() as u64 > MAX_FILE {
             return Err(FormatError::TooLarge(file.len() as u64));

@@ -231,9 +231,10 @@ impl Folder {
         fs::rename(&old, new).map_err(io_error("rename", &old))
     }
 
-    /// Replaces the content of the file `from` with what `make` returns for it, and its name with `to`, which may be the
-    /// same name. If this fails, the file is unchanged. There is one exception: the last step renames or removes the old
-    /// file. If only this step fails, the new content has been stored, but there is still a file with the old name.
+    /// Replaces the content of the file `from` with what `make` returns for it, and its name with `to`, which may be
+    /// the same name. If this fails, the file is unchanged. There is one exception: the last step renames or removes
+    /// the old file. If only this step fails, the new content has been stored, but there is still a file with the old
+    /// name.
     ///
     /// # Errors
     /// Those of `make` and [`read`](Self::read), and [`FolderError::Taken`].

@@ -4,8 +4,9 @@ use std::str::FromStr;
 /// The name of a snapshot or a recording. It is part of the file's name and is valid on every operating system.
 ///
 /// A name has 1 to 64 characters: letters (a to z and A to Z), digits, `-`, `_` and `.`. It begins with a letter or
-/// digit and does not end with `.`. Names that differ only in letter case are equal, as they are for the file systems
-/// of macOS and Windows.
+/// digit and does not end with `.`. Two kinds of names are not accepted: those that Windows reserves for devices, such
+/// as `con` and `con.txt`, and those that a path of the server uses, such as `diff`. Names that differ only in letter
+/// case are equal, as they are for the file systems of macOS and Windows.
 #[derive(Debug, Clone)]
 pub struct Name(String);
 

@@ -15,6 +15,8 @@ pub const MAX_STATE: usize = 16 << 20;
 /// The largest battery save that is accepted in a state, in bytes. Real saves have at most 128 KiB and a few bytes for
 /// a clock.
 const MAX_SAVE: usize = 1 << 20;
+/// The size of the larger kind of EEPROM in bytes. The other kinds of save memory of a Game Boy Advance are larger.
+const EEPROM: usize = 0x2000;
 
 /// The kind of the PNG chunk in which mGBA stores the console's state. This file calls its content the core state.
 const STATE_CHUNK: &[u8; 4] = b"gbAs";
@@ -236,10 +238,14 @@ impl<'a> State<'a> {
         bytes
     }
 
-    /// The memory domains in the state. The domain `sram` is the battery save, if the state contains it.
+    /// The memory domains in the state. The last one is the battery save, if the state contains it: `sram`, or `eeprom` if
+    /// the cartridge is one for the Game Boy Advance with an EEPROM.
     pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
         let layout = self.console.layout();
-        let save = self.save.as_deref().map(|bytes| Region { domain: "sram", bytes });
+        let save = self.save.as_deref().map(|bytes| {
+            let is_eeprom = self.console == Console::Gba && bytes.len() <= EEPROM;
+            Region { domain: if is_eeprom { "eeprom" } else { "sram" }, bytes }
+        });
         let memory = layout.memory.iter();
         memory.map(|(domain, range)| Region { domain, bytes: &self.core[range.clone()] }).chain(save)
     }

@@ -75,6 +75,11 @@ impl SymbolFiles {
         if is_current { Some(current.symbols.clone()) } else { None }
     }
 
+    /// Makes the next [`read_for`](SymbolFiles::read_for) read changed files, even if the game stays the same.
+    pub fn look_again(&self) {
+        *self.current.write() = None;
+    }
+
     /// The names for this game. If `game` is `None`, the names for the latest game or, before the first game, all
     /// names. After a change of the game, this reads changed files again, which takes a while.
     pub fn read_for(&self, game: Option<&Game>) -> Arc<Symbols> {
@@ -188,6 +193,21 @@ mod tests {
         fs::write(path, text).unwrap();
         let time = SystemTime::now() - Duration::from_secs(age);
         fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+
+    #[test]
+    fn a_changed_file_is_read_again_when_the_same_rom_is_loaded_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sym");
+        write(&path, "02000044 score\n", 100);
+        let mut files = SymbolFiles::default();
+        files.load(&path).unwrap();
+        let one = game("ONE", "A", 1);
+        assert_eq!(address(&files, &one, "score"), Some(0x0200_0044));
+        write(&path, "02000048 score\n", 50);
+        assert_eq!(address(&files, &one, "score"), Some(0x0200_0044));
+        files.look_again();
+        assert_eq!(address(&files, &one, "score"), Some(0x0200_0048));
     }
 
     #[test]

@@ -11,8 +11,8 @@ const BEGIN: &str = "Linker script and memory map";
 /// The prefixes of sections with one variable or function. [`own_name`] returns its name.
 const SECTIONS: [&str; 7] = [".bss.", ".data.", ".rodata.", ".text.", ".iwram.", ".ewram.", ".sbss."];
 
-/// What GCC writes before the name of a function, depending on when and how often the function runs. (`unlikely.` is not in
-/// this list, because a section with it can be only a part of the function.)
+/// What GCC writes before the name of a function, depending on when and how often the function runs. (`unlikely.` is
+/// not in this list, because a section with it can be only a part of the function.)
 const GROUPS: [&str; 3] = ["startup.", "hot.", "exit."];
 
 pub(crate) fn is_link_map(text: &str) -> bool {

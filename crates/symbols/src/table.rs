@@ -260,7 +260,7 @@ impl Names for Symbols {
             return Err(format!("no symbol is called {name:?} here: {why}"));
         }
         Err(match self.similar(name) {
-            _ if self.by_name.is_empty() => {
+            _ if self.by_name.is_empty() && self.variables.by_name.is_empty() => {
                 format!("no symbol is called {name:?}: no symbols are loaded (--symbols FILE loads some)")
             }
             Some(similar) => format!("no symbol is called {name:?}; did you mean {similar:?}?"),

@@ -179,7 +179,10 @@ impl AttachedState {
                     }
                 }
                 (OpEffect::Cancel(id), Some(Ok(_))) => self.timelines.lock().cancelled(*id),
-                (OpEffect::Break(beginning), Some(Ok(_))) => self.fetcher.discontinue(*beginning),
+                // A load that loaded nothing has the result `false`.
+                (OpEffect::Break(beginning), Some(Ok(value))) if *value != Value::Bool(false) => {
+                    self.fetcher.discontinue(*beginning);
+                }
                 _ => {}
             }
         }

@@ -18,7 +18,7 @@ pub(super) fn bus(core: &Core) -> Bus {
 ///
 /// # Errors
 /// If the access is refused; the error says what is accepted.
-pub(super) fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
+pub fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
     let Some(name) = access.domain else { return access.on(bus(core)) };
     let index = core.domain_index(name).ok_or_else(|| unknown_domain(core, name))?;
     let domain = &core.domains()[index];

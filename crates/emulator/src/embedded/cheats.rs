@@ -59,11 +59,11 @@ impl Cheats {
         Value::List(texts.map(Value::Text).collect())
     }
 
-    /// Adds a cheat. Returns its number.
+    /// Adds a cheat. `codes` has one code on each line. Returns the cheat's number.
     ///
     /// # Errors
-    /// If `kind` is not a kind of cheat, if a code is not valid, or if the cheats are too many or too large. The error
-    /// for a code contains its line and the reason.
+    /// If `kind` is not a kind of cheat, if a code is not valid, or if there are too many cheats or they take too much
+    /// memory. The error for a code contains its line and the reason.
     pub fn add(
         &mut self,
         core: &mut Core,
@@ -80,8 +80,8 @@ impl Cheats {
     /// Adds all cheats of a file. Returns how many were added.
     ///
     /// # Errors
-    /// If the file cannot be read, if a code is not valid, or if the cheats are too many or too large. Then no cheat is
-    /// added. The error for a code contains its line and the reason.
+    /// If the file cannot be read, if a code is not valid, or if there are too many cheats or they take too much
+    /// memory. Then no cheat is added. The error for a code contains its line and the reason.
     pub fn load(&mut self, core: &mut Core, path: &Path) -> Result<usize, OpError> {
         let cheats = read_cheats(path).map_err(failed)?;
         let (before, count) = (self.all.len(), cheats.len());

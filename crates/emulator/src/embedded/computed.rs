@@ -4,7 +4,7 @@
 use framewire_expression::Code;
 use framewire_libmgba::Core;
 use framewire_protocol::hex::hex_pairs;
-use framewire_protocol::{Access, MAX_RANGE, OpError, Status, Value};
+use framewire_protocol::{Access, OpError, Status, Value};
 
 use super::bounds;
 use super::expressions::{self, CoreMemory};
@@ -20,12 +20,8 @@ const MAX_FROZEN_NAME: usize = 1024;
 /// the bytes that were read.
 ///
 /// # Errors
-/// If `address` is not an expression, if it has no value, if there is no memory at its value, or if `length` is too
-/// large.
+/// If `address` is not an expression, if it has no value, or if there is no memory at its value.
 pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Vec<u8>, OpError> {
-    if length > MAX_RANGE {
-        return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
-    }
     let address = address_now(core, &expressions::decode(core, address, "address")?, length, false)?;
     let mut bytes = address.to_le_bytes().to_vec();
     let failed = |error| OpError::failed(format!("the memory cannot be read: {error}"));

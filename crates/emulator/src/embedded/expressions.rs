@@ -59,7 +59,7 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
 /// The result of [`Op::Evaluate`]: the values of its expressions, as bytes.
 ///
 /// # Errors
-/// If the bytes are not expressions, or if an expression reads memory that does not exist.
+/// If the bytes are not expressions, or if an expression has a fixed address at which the core has no memory.
 pub(super) fn evaluate(core: &mut Core, expressions: &[u8]) -> Result<Vec<u8>, OpError> {
     let codes = compile(core, &run::decode_expressions(expressions)?, "expressions")?;
     let values: Vec<_> = codes.iter().map(|code| code.value(&mut CoreMemory(core))).collect();

@@ -57,8 +57,8 @@ pub(super) struct HistoryKeeper {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Influence {
     /// The operation does not change the game, or the history needs no note of the change. This is so for keys, because
-    /// the history stores the keys of each frame. It is also so for operations that load a game or go back, because
-    /// they report a discontinuity themselves.
+    /// the history stores the keys of each frame. It is also so for operations that go back, because they report a
+    /// discontinuity themselves.
     None,
     /// The operation changes the game once.
     Change,
@@ -86,15 +86,15 @@ impl Influence {
             Freeze | Unfreeze | AddCheat | LoadCheats | EnableCheat | RemoveCheat | SetSensor | Script => {
                 Influence::Surroundings
             }
-            Reset | LoadState | LoadStateFile | LoadStateSlot => Influence::Break,
+            Reset | LoadState | LoadStateFile | LoadStateSlot | LoadFile | LoadRom => Influence::Break,
             Echo | CurrentFrame | FrameCycles | Frequency | GameCode | GameTitle | Platform | RomSize
             | Checksum | Cycles | Read8 | Read16 | Read32 | ReadRange | Domains | DomainBase
             | DomainBound | DomainName | DomainSize | DomainRead8 | DomainRead16 | DomainRead32
             | DomainReadRange | ReadRegister | GetKeys | GetKey | SetKeys | AddKeys | ClearKeys
             | HoldKeys | PlayKeys | CancelKeys | Timeline | AppendKeys | SaveState | SaveStateFile
-            | SaveStateSlot | LoadFile | LoadRom | Pause | Resume | SetSpeed | Advance | Lockstep | Run
-            | Rewind | Screenshot | ScreenshotFile | ConsoleLog | ConsoleWarn | ConsoleError | Watch
-            | Unwatch | Evaluate | ReadAt | Frozen | Cheats | Sensors | Layers | SetLayer => Influence::None,
+            | SaveStateSlot | Pause | Resume | SetSpeed | Advance | Lockstep | Run | Rewind | Screenshot
+            | ScreenshotFile | ConsoleLog | ConsoleWarn | ConsoleError | Watch | Unwatch | Evaluate
+            | ReadAt | Frozen | Cheats | Sensors | Layers | SetLayer => Influence::None,
         }
     }
 }
@@ -168,6 +168,14 @@ impl HistoryKeeper {
             Discontinuity::State => Beginning::State,
             Discontinuity::Game => Beginning::Game,
         };
+    }
+
+    /// Removes the history of another game, whose states do not fit this one.
+    fn drop_other_game(&mut self, core: &mut Core) {
+        if self.game.is_some_and(|game| game != core.crc32()) {
+            self.game = None;
+            self.history.clear();
+        }
     }
 
     /// Begins a new line.
@@ -262,6 +270,7 @@ impl Machine {
 
     /// Called when another game, or the same game again, was loaded.
     pub(super) fn note_loaded_game(&mut self) {
+        self.keeper.drop_other_game(&mut self.core);
         // libmgba has removed all cheats.
         self.cheats.drop_if_removed(&mut self.core);
         self.frozen.drop_others(&self.core);
@@ -306,6 +315,8 @@ impl Machine {
                 format!("timeline {id} plays keys; cancel it or wait for its end before you go back");
             return Err(OpError::new(Status::Busy, message));
         }
+        // A script can load another game without a word.
+        self.keeper.drop_other_game(&mut self.core);
         self.keeper.keep_end(&mut self.core, self.drawn);
         let surroundings = if self.core.has_scripts() { None } else { Some(self.keeper.surroundings) };
         let found = self.keeper.history.find(line, frame, surroundings)?;
@@ -321,7 +332,7 @@ impl Machine {
     }
 
     /// Runs the frames that follow the loaded state, and draws the last one. Returns whether the core has a picture of
-    /// the frame that was reached.
+    /// the frame that was reached or, if no frame had to run, of the next one.
     fn replay(&mut self, found: &Found) -> Result<bool, Error> {
         let core = &mut self.core;
         for (number, keys) in found.keys.iter().enumerate() {

@@ -21,6 +21,15 @@ use super::shared::EmbeddedState;
 use super::watches::Watches;
 use crate::{Clock, ClockTime, Discontinuity, EventKind, Responder};
 
+/// The setting of a core for this time source.
+pub(super) fn core_clock(clock: Clock) -> CoreClock {
+    match clock {
+        Clock::Wall => CoreClock::Host,
+        Clock::Frames => CoreClock::Frames(Time::now()),
+        Clock::At(ClockTime { unix_ms, zone }) => CoreClock::Frames(Time { unix_ms, zone: Some(zone) }),
+    }
+}
+
 /// A core with everything that acts on it or reports from it between frames.
 pub(super) struct Machine {
     pub core: Core,
@@ -62,7 +71,7 @@ pub(super) struct Machine {
 
 impl Machine {
     pub fn new(
-        mut core: Core,
+        core: Core,
         saves: Saves,
         speed: Speed,
         paused: bool,
@@ -70,11 +79,6 @@ impl Machine {
         scripting: Scripting,
         shared: Arc<EmbeddedState>,
     ) -> Machine {
-        core.set_clock(match clock {
-            Clock::Wall => CoreClock::Host,
-            Clock::Frames => CoreClock::Frames(Time::now()),
-            Clock::At(ClockTime { unix_ms, zone }) => CoreClock::Frames(Time { unix_ms, zone: Some(zone) }),
-        });
         Machine {
             clock,
             core,

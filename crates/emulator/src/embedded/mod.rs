@@ -43,6 +43,7 @@ use crate::{
     Audio, Clock, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Responder, Run,
     State, Video, Watch, WatchRequest,
 };
+pub use bounds::check as check_access;
 pub use cheats::Cheats;
 pub use computed::Frozen;
 use driver::{Driver, ThreadWaker};
@@ -177,6 +178,8 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
         (None, Rom::File(_)) => saves.autoload_at_start(&mut core),
         (None, Rom::Bytes(_)) => {}
     }
+    // The reset comes later, because the clock of a Game Boy cartridge counts from the time of the last reset.
+    core.set_clock(machine::core_clock(config.clock));
     core.reset();
     let mut console = (config.console)();
     core.rom_problems().iter().for_each(|problem| console(Level::Warn, problem));

@@ -256,7 +256,10 @@ impl Machine {
                 Value::None
             }
             Op::Evaluate { expressions } => Value::Bytes(expressions::evaluate(core, &expressions)?),
-            Op::ReadAt { address, length } => Value::Bytes(computed::read_at(core, &address, length)?),
+            Op::ReadAt { address, length } => {
+                check_length(length as usize)?;
+                Value::Bytes(computed::read_at(core, &address, length)?)
+            }
             Op::WriteAt { address, data } => {
                 check_length(data.len())?;
                 int(computed::write_at(core, &address, &data)?)

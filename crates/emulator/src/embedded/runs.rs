@@ -34,6 +34,10 @@ pub(super) struct ActiveRun {
     over: Option<EndReason>,
     /// Whether the game was stopped when the run began. If so, the core's thread runs frames for this run.
     drives: bool,
+    /// The checksum of the game in which the run began.
+    game: u32,
+    /// Whether another game was loaded, in which the keys and the conditions mean something else.
+    lost: bool,
 }
 
 struct CompiledStep {
@@ -77,9 +81,11 @@ impl Runs {
 
     /// Finds the steps that end now. Called after each frame, before requests, scripts or timelines change the game.
     pub fn after_frame(&mut self, core: &mut Core) {
+        let game = core.crc32();
         for (run, _) in &mut self.active {
             run.frames += 1;
-            run.over = run.end(core);
+            run.lost = run.game != game;
+            run.over = if run.lost { None } else { run.end(core) };
         }
     }
 }
@@ -135,7 +141,7 @@ fn compile_run(core: &Core, bytes: &[u8]) -> Result<(Vec<Code>, Vec<CompiledStep
 /// Checks a run before it begins.
 ///
 /// # Errors
-/// If the bytes are not a run, or if a condition reads memory that does not exist.
+/// If the bytes are not a run, or if a condition has a fixed address at which the core has no memory.
 pub(super) fn check_run(core: &Core, bytes: &[u8]) -> Result<(), OpError> {
     compile_run(core, bytes).map(drop)
 }
@@ -144,8 +150,8 @@ impl Machine {
     /// Begins a run. If a condition already holds, its step ends without a frame.
     ///
     /// # Errors
-    /// If too many runs are active, if the bytes are not a run, if a condition reads memory that does not exist, or if
-    /// another timeline owns keys of the step that begins.
+    /// If too many runs are active, if the bytes are not a run, if a condition has a fixed address at which the core
+    /// has no memory, or if another timeline owns keys of the step that begins.
     pub fn begin_run(&mut self, bytes: &[u8]) -> Result<BegunRun, OpError> {
         if self.runs.active.len() >= MAX_RUNS {
             let message =
@@ -153,9 +159,18 @@ impl Machine {
             return Err(OpError::new(Status::Busy, message));
         }
         let (stop, steps) = compile_run(&self.core, bytes)?;
-        let drives = self.run.run_state().stopped;
-        let mut run =
-            ActiveRun { stop, steps, ends: Vec::new(), timeline: None, frames: 0, over: None, drives };
+        let (drives, game) = (self.run.run_state().stopped, self.core.crc32());
+        let mut run = ActiveRun {
+            stop,
+            steps,
+            ends: Vec::new(),
+            timeline: None,
+            frames: 0,
+            over: None,
+            drives,
+            game,
+            lost: false,
+        };
         let is_over = self.begin_steps(&mut run)?;
         Ok(if is_over { BegunRun::Over(run.ends) } else { BegunRun::Active(run) })
     }
@@ -189,7 +204,7 @@ impl Machine {
         while let Some((run, progress)) = self.runs.active.get_mut(index) {
             let is_abandoned = progress.is_abandoned();
             let why = run.over.take();
-            if why.is_none() && !is_abandoned {
+            if why.is_none() && !run.lost && !is_abandoned {
                 index += 1;
                 continue;
             }
@@ -197,7 +212,13 @@ impl Machine {
             if let Some(timeline) = run.timeline.take() {
                 self.cancel_keys(timeline);
             }
-            let Some(why) = why.filter(|_| !is_abandoned) else { continue };
+            if is_abandoned {
+                continue;
+            }
+            let Some(why) = why else {
+                over.push((progress, Err(OpError::failed(run::OTHER_GAME))));
+                continue;
+            };
             run.ends.push(StepEnd { why, frames: run.frames, frame: self.core.frame_counter() });
             match self.begin_steps(&mut run) {
                 Ok(false) => {
@@ -205,7 +226,8 @@ impl Machine {
                     index += 1;
                 }
                 Ok(true) => over.push((progress, Ok(Value::Bytes(run::encode_ends(&run.ends))))),
-                Err(error) => over.push((progress, Err(error))),
+                // Frames have run, so this is not a refusal: if the request is repeated, they must not run again.
+                Err(error) => over.push((progress, Err(OpError::failed(error.message)))),
             }
         }
         for (progress, result) in over {

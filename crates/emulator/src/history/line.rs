@@ -13,11 +13,11 @@ const GROUP: usize = 16;
 /// Why a line begins, instead of continuing the line before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beginning {
-    /// The emulator started, or another game was loaded.
+    /// The history of the emulator begins, or another game was loaded.
     Game,
     /// The game was reset.
     Reset,
-    /// A state was loaded.
+    /// A state was loaded. For an attached emulator also: there is a new connection, or events were lost.
     State,
     /// The emulator went back to a frame of an earlier line.
     Rewind {
@@ -46,7 +46,8 @@ pub struct Thumbnail {
     pub width: u32,
     /// The height in pixels.
     pub height: u32,
-    /// The rows from top to bottom. Each pixel has five bits of red, six of green and five of blue.
+    /// The rows from top to bottom. Each pixel has five bits of red, six of green and five of blue, with red in the
+    /// highest bits.
     pub pixels: Box<[u16]>,
 }
 

@@ -2,7 +2,7 @@
 
 use framewire_emulator::history::{Beginning, DEFAULT_HISTORY, Overview};
 use framewire_emulator::{Attached, Emulator, WatchRequest};
-use framewire_protocol::{Op, Status};
+use framewire_protocol::{Op, Status, Value};
 
 use super::attached::{attach, attached, free_port, host, ready, runtime};
 use super::support::{GAME_FRAME, batch, bytes, call, hold_a, number, read32, refusal, wait_for};
@@ -88,6 +88,17 @@ fn a_reset_and_a_loaded_state_begin_new_lines() {
     });
     let lines = overview(&emulator).lines;
     assert_eq!((lines[0].beginning, lines[1].beginning), (Beginning::Game, Beginning::Reset));
+}
+
+#[test]
+fn a_state_that_could_not_be_loaded_begins_no_line() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || states(&emulator, 0).len() >= 2);
+    let load = Op::LoadStateSlot { slot: 7, flags: 29 };
+    assert_eq!(call(&emulator, load), Value::Bool(false));
+    let kept = states(&emulator, 0).len();
+    wait_for("more states", || states(&emulator, 0).len() > kept + 1 || overview(&emulator).lines.len() > 1);
+    assert_eq!(overview(&emulator).lines.len(), 1);
 }
 
 #[test]

@@ -208,3 +208,34 @@ fn a_request_for_a_picture_during_a_step_adds_no_frame() {
     });
     assert!(frames.windows(2).all(|pair| pair[1] == pair[0] + 2), "{frames:?}");
 }
+
+#[test]
+fn a_client_that_leaves_during_a_long_step_is_noticed_even_with_a_message_pending() {
+    let name = format!("framewire-left-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let [a, b, c, d] = 5_000_000_u32.to_le_bytes();
+    for message in [&[STEP, 0, 1, 0, a, b, c, d][..], &[RUN]] {
+        client.send(message, PATIENCE).expect("sent");
+    }
+    let keys = || number(call(&emulator, Op::GetKeys {}));
+    wait_for("the step", || keys() == 1);
+    drop(client);
+    wait_for("the key to be up", || keys() == 0);
+}
+
+#[test]
+fn a_client_that_pressed_nothing_ends_no_timeline_when_it_leaves() {
+    let name = format!("framewire-idle-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
+    call(&emulator, super::support::hold_a(100_000));
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    client.send(&[STEP, 0, 0xFF, 0xFF, 1, 0, 0, 0], PATIENCE).expect("sent");
+    assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+    drop(client);
+    // A new client can connect only after the core has noticed that this one is gone.
+    Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
+    assert_eq!(number(call(&emulator, Op::GetKeys {})), 1);
+}

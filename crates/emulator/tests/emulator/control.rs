@@ -12,8 +12,8 @@ use tokio::sync::broadcast::Receiver;
 use crate::until_good::until_good;
 
 use super::support::{
-    DEMO, alone, batch, bytes, call, config, number, rebuilt, refusal, rom_file, run_of, script, seconds,
-    soon, start, wait_for,
+    DEMO, UNUSED, alone, batch, bytes, call, config, number, read32, rebuilt, refusal, rom_file, run_of,
+    script, seconds, soon, start, wait_for,
 };
 
 fn frame(emulator: &impl Emulator) -> i64 {
@@ -226,4 +226,38 @@ fn a_run_that_no_client_waits_for_ends_even_while_the_game_is_paused() {
     drop(run);
     wait_for("the key to be up", || keys() == 0);
     call(&emulator, Op::PlayKeys { steps: timeline::encode(&right(2)) });
+}
+
+#[test]
+fn a_run_that_fails_after_frames_is_not_performed_again_with_the_same_key() {
+    let emulator = start(Speed::Times(1.0), true);
+    let press = |keys, frames| vec![KeyStep { offset: 0, keys }, KeyStep { offset: frames, keys: 0 }];
+    let later = timeline::encode(&[KeyStep { offset: 40, keys: 2 }, KeyStep { offset: 50, keys: 0 }]);
+    call(&emulator, Op::PlayKeys { steps: later });
+    let step = |keys| RunStep { frames: 5, keys: press(keys, 5), ..RunStep::default() };
+    let steps = RunSteps { stop: vec![], steps: vec![step(1), step(2)] }.to_bytes();
+    let run = || Batch { key: Some("k".to_owned()), ..Op::Run { steps: steps.clone() }.into() };
+    let first = emulator.submit(run(), seconds(5.0)).wait().expect("an outcome");
+    let error = first.clone().single().expect_err("the timeline has the key of the second step");
+    assert!(error.message.starts_with("timeline "), "{error}");
+    let end = frame(&emulator);
+    assert_eq!(emulator.submit(run(), seconds(5.0)).wait().expect("an outcome"), first);
+    assert_eq!(frame(&emulator), end);
+}
+
+#[test]
+fn a_run_ends_if_another_game_is_loaded() {
+    let emulator = start(Speed::Times(1.0), false);
+    let steps = vec![KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 600, keys: 0 }];
+    let step = RunStep { frames: 600, keys: steps, ..RunStep::default() };
+    let steps = RunSteps { stop: vec![], steps: vec![step] }.to_bytes();
+    let write = Op::Write32 { address: UNUSED, value: 7 };
+    let run = emulator.submit(Batch::new(vec![Op::Run { steps }, write]), seconds(15.0));
+    let keys = || number(call(&emulator, Op::GetKeys {}));
+    wait_for("the key to be down", || keys() == 1);
+    let (_file, path) = rom_file(&rebuilt());
+    call(&emulator, Op::LoadRom { path });
+    let error = run.wait().expect("an outcome").single().expect_err("another game");
+    assert_eq!(error.message, run::OTHER_GAME);
+    assert_eq!((keys(), read32(&emulator, UNUSED)), (0, 0));
 }

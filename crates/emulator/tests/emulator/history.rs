@@ -8,7 +8,8 @@ use framewire_protocol::{Op, Status};
 use tempfile::NamedTempFile;
 
 use super::support::{
-    DEMO, UNUSED, batch, bytes, call, config, hold_a, number, read32, refusal, rom_file, script, start,
+    DEMO, UNUSED, batch, bytes, call, config, hold_a, number, read32, rebuilt, refusal, rom_file, script,
+    start,
 };
 
 fn back(frame: u32) -> Op {
@@ -302,4 +303,26 @@ fn frames_are_reproduced_after_the_same_game_was_loaded_again() {
     call(&emulator, Op::LoadRom { path });
     let reached = number(call(&emulator, Op::Rewind { frame: first + 50, line: 1 }));
     assert_eq!(reached, i64::from(first + 50));
+}
+
+#[test]
+fn the_last_frames_before_the_same_game_was_loaded_again_are_kept() {
+    let (_file, path, emulator) = start_from_file();
+    let first = emulator.state().frame;
+    run(&emulator, 75);
+    call(&emulator, Op::LoadRom { path });
+    let reached = number(call(&emulator, Op::Rewind { frame: first + 75, line: 1 }));
+    assert_eq!(reached, i64::from(first + 75));
+}
+
+#[test]
+fn the_emulator_cannot_go_back_into_another_game() {
+    let (_file, _path, emulator) = start_from_file();
+    let first = emulator.state().frame;
+    run(&emulator, 75);
+    let (_other, path) = rom_file(&rebuilt());
+    call(&emulator, Op::LoadRom { path });
+    let error = refusal(&emulator, Op::Rewind { frame: first + 30, line: 1 });
+    assert_eq!(error.status, Status::NotFound, "{error}");
+    assert!(emulator.history().expect("a history").overview(0).lines.is_empty());
 }

@@ -55,7 +55,8 @@ fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
     compare(&emulator, Console::Gbc(FIRST), 1000);
 }
 
-/// Checks that a batch is refused as a whole if an expression of a later operation needs memory that does not exist.
+/// Checks that a batch is refused as a whole if an expression of a later operation needs memory that does not exist, or
+/// if a later operation freezes a value without a name.
 fn assert_missing_memory_is_refused_first(emulator: &impl Emulator) {
     let address = Code::constant(0x1000_0000).encode();
     let read = Code::parse("u8[0x10000000]", &NoNames).expect("an expression").encode();

@@ -37,7 +37,7 @@ fn row(info: &OpInfo) -> String {
 }
 
 #[test]
-fn the_script_has_the_same_operations_and_version_as_this_crate() {
+fn the_script_has_the_operations_of_the_protocol_and_the_version_of_this_crate() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let mut core = Core::from_bytes(DEMO).expect("the demo game");
     let sink = Arc::clone(&lines);

@@ -37,7 +37,7 @@ enum Purpose {
     Value,
     /// An address: names stand for addresses. Memory can be read only if `reads_memory` is set.
     Address,
-    /// An index or a length: no names.
+    /// A length, or an index that has to be known beforehand: no names.
     Count,
 }
 

@@ -225,9 +225,9 @@ ops! {
         id: u32,
     }
 
-    /// The state of a timeline: `playing`, `over`, or `cancelled` if it ended before its last step. `over` and
-    /// `cancelled` are followed by the frame counter at the timeline's end. The last 16,384 timelines that ended are
-    /// remembered.
+    /// The state of a timeline: `playing` if it plays or waits, `over`, or `cancelled` if it ended before its last
+    /// step. `over` and `cancelled` are followed by the frame counter at the timeline's end. The last 16,384 timelines
+    /// that ended are remembered.
     0x58 Timeline "timeline" Read -> Names {
         /// Number of the timeline.
         id: u32,
@@ -381,8 +381,8 @@ ops! {
         id: u32,
         /// An event comes each time this many frames have passed, even if nothing changed; 0 for no such events.
         every: u32,
-        /// 1: report the keys held in each frame; 2: report the hash of the picture in the events of `every`; 4: the
-        /// console's clock advances with the frames (embedded cores only).
+        /// 1: report the keys held in each frame; 2: report the hashes of the picture and of the work RAM in the events
+        /// of `every`; 4: the console's clock advances with the frames. Only embedded cores accept 2 and 4.
         flags: u8,
         /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length.
         /// If both `n` and the length are 0, the item is an expression: the address is its size, and its bytes follow.

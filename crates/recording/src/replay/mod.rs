@@ -156,8 +156,8 @@ impl From<OpError> for ReplayError {
 }
 
 /// Plays `recording` on `emulator`, which must run the recording's game. `progress` is called with the number of frames
-/// that were played so far, and can end the replay. Afterwards the emulator runs or is paused as before, and no keys
-/// are held.
+/// that were played so far, and can end the replay. Afterwards, the emulator runs or is paused as before. No keys are
+/// held then, unless the emulator refused the replay before the recording's state was loaded.
 ///
 /// # Errors
 /// If the recording could not be played. A difference or damage is not an error; the report contains it.
@@ -169,23 +169,22 @@ pub async fn replay(
 ) -> Result<Report, ReplayError> {
     check_game(emulator, recording).await?;
     let running = emulator.state().run == Run::Running;
-    // On an emulator that cannot be paused, such as a stock mGBA, this batch fails at its first operation, before
-    // anything has been changed.
-    let mut first = vec![Op::Pause {}, Op::CancelKeys { id: 0 }];
-    if options.restore {
-        first.push(Op::SaveState { flags: ALL });
-    }
-    let before = perform(emulator, first).await?.results.pop();
+    // On an emulator that cannot be paused, such as a stock mGBA, this fails before anything has been changed.
+    perform(emulator, vec![Op::Pause {}]).await?;
 
     let mut player = Player::new(emulator, recording, options);
     let played = player.play(progress).await;
 
-    let mut last = vec![Op::SetKeys { keys: 0 }];
-    if let Some(Ok(Value::Bytes(data))) = before {
-        last.push(Op::LoadState { data, flags: ALL });
+    let mut last = Vec::new();
+    if player.begun {
+        last.push(Op::SetKeys { keys: 0 });
     }
     if running {
         last.push(Op::Resume {});
+    }
+    // The state is last, because the emulator refuses it if another game has been loaded meanwhile.
+    if let Some(data) = player.before.take() {
+        last.push(Op::LoadState { data, flags: ALL });
     }
     let ended = perform(emulator, last).await;
     played?;
@@ -228,6 +227,10 @@ struct Player<'a> {
     /// The number of frames from one hash of the picture to the next; 0 for no hashes.
     every: u32,
     watch: Watch,
+    /// Whether the emulator has accepted the watch. If so, the replay may have changed the state and the held keys.
+    begun: bool,
+    /// The state from before the replay, if it is to be restored.
+    before: Option<Vec<u8>>,
     report: Report,
     /// The comparisons of the current slice. A slice is a part of the recording that one batch plays.
     compared: Vec<Comparison>,
@@ -259,7 +262,19 @@ impl<'a> Player<'a> {
         let watch = emulator.watch(request);
         let clock_known = recording.head().clock != WALL;
         let report = Report { clock_known, ..Report::default() };
-        Player { emulator, recording, options, every, watch, report, compared: Vec::new(), agreed: 0 }
+        let (begun, before) = (false, None);
+        Player {
+            emulator,
+            recording,
+            options,
+            every,
+            watch,
+            begun,
+            before,
+            report,
+            compared: Vec::new(),
+            agreed: 0,
+        }
     }
 
     async fn play(&mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Result<(), ReplayError> {
@@ -268,14 +283,26 @@ impl<'a> Player<'a> {
             ReplayClock::Own => ALL & !CLOCK,
         };
         let state = Op::LoadState { data: self.recording.state().to_vec(), flags };
-        // The watch comes first: with it, the clock advances with the frames. Then the state sets the time of this
-        // clock.
-        let batch = Batch { unchecked: true, ..Batch::new(vec![self.watch.op(), state]) };
+        // The watch comes first: the emulator can refuse it, and with it, the clock advances with the frames. The
+        // recording's state sets the time of this clock.
+        let mut ops = vec![self.watch.op(), Op::CancelKeys { id: 0 }];
+        if self.options.restore {
+            ops.push(Op::SaveState { flags: ALL });
+        }
+        ops.push(state);
+        let count = ops.len();
+        let batch = Batch { unchecked: true, ..Batch::new(ops) };
         let outcome = self.emulator.submit(batch, Instant::now() + DEADLINE).await?;
-        match &outcome.results[..] {
-            [Ok(_), Ok(Value::Bool(true))] => {}
-            [Err(error), ..] => return Err(error.clone().into()),
-            [_, Err(error)] => return Err(ReplayError::State(error.clone())),
+        self.begun = outcome.results.first().is_some_and(Result::is_ok);
+        if let Some(Ok(Value::Bytes(data))) = outcome.results.get(2) {
+            self.before = Some(data.clone());
+        }
+        match outcome.results.last() {
+            Some(Ok(Value::Bool(true))) if outcome.results.len() == count => {}
+            Some(Err(error)) if outcome.results.len() == count => {
+                return Err(ReplayError::State(error.clone()));
+            }
+            Some(Err(error)) => return Err(error.clone().into()),
             _ => return Err(ReplayError::State(OpError::failed("it gave no reason"))),
         }
         let (start, first) = (Instant::now(), outcome.frame);

@@ -7,7 +7,9 @@ use framewire_protocol::{Op, Value};
 use framewire_recording::replay::{Compared, Divergence, PlayOptions as Play, replay};
 use framewire_recording::{Ending, Entry, Recording, Start, Writer};
 
-use crate::support::{Home, Random, SCRATCH, core, done, play_at_random, played, recorded, wait_for};
+use crate::support::{
+    DEMO, Home, Random, SCRATCH, core, done, play_at_random, played, recorded, state, wait_for,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_frames_replay_identically() {
@@ -143,6 +145,48 @@ async fn a_replay_can_restore_the_emulators_state() {
     wait_for("frames", async || core.state().run == Run::Running).await;
     played(&core, &recording).await;
     wait_for("frames again", async || core.state().run == Run::Running).await;
+}
+
+/// The emulator refuses to restore the state, because it belongs to another game.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_game_continues_after_a_replay_even_if_another_game_was_loaded_meanwhile() {
+    let (_home, recording) = recorded(60, 10).await;
+    let core = core(false);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.gba");
+    let mut other = DEMO.to_vec();
+    // A letter of the title. The emulator accepts the states of a game with the same title and code.
+    other[0xA0] ^= 1;
+    std::fs::write(&path, other).unwrap();
+    let load = Op::LoadRom { path: path.to_str().unwrap().to_owned() };
+    let options = Play { restore: true, speed: Some(10.0), ..Play::default() };
+    let (loader, mut loading) = (core.clone(), None);
+    let ended = replay(&*core, &recording, &options, |frames| {
+        if frames == 10 {
+            let (loader, load) = (loader.clone(), load.clone());
+            loading = Some(tokio::spawn(async move { done(&*loader, vec![load]).await }));
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(ended.await.is_err());
+    loading.unwrap().await.unwrap();
+    wait_for("frames", async || core.state().run == Run::Running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_replay_changes_neither_keys_nor_the_game() {
+    let (_home, recording) = recorded(60, 10).await;
+    let core = core(true);
+    let light = Op::SetSensor { sensor: "light".to_owned(), thousandths: 500 };
+    done(&*core, vec![Op::Advance { frames: 10 }, light, Op::SetKeys { keys: 0x10 }]).await;
+    let lines = || core.history().map(|history| history.overview(0).lines.len());
+    let before = (state(&core, 0).await, lines());
+    let options = Play { restore: true, ..Play::default() };
+    let refused = replay(&*core, &recording, &options, |_| ControlFlow::Continue(())).await;
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("light"), "{error}");
+    assert_eq!(done(&*core, vec![Op::GetKeys {}]).await, [Value::Int(0x10)]);
+    assert!((state(&core, 0).await, lines()) == before, "the game or its history has changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,6 +47,15 @@ fn bare_states_and_png_states_contain_the_cores_memory() {
 }
 
 #[test]
+fn a_save_in_an_eeprom_is_not_on_the_bus() {
+    let bytes = demo().save_state(flags::SAVEDATA).unwrap();
+    let bytes = State::read(&bytes).unwrap().with_save(&[7; 0x2000]);
+    let state = State::read(&bytes).unwrap();
+    let save = state.memory().last().unwrap();
+    assert_eq!((save.domain, state.console().on_bus(save.domain, 0)), ("eeprom", None));
+}
+
+#[test]
 fn a_game_boy_state_has_the_game_boys_domains() {
     let mut core = game_boy();
     for flags in [0, flags::ALL] {

@@ -81,9 +81,7 @@ impl ChannelHost {
                 (machine.console)(Level::Warn, &message);
             }
             // Release the keys that the client held, because the client can no longer do that.
-            if client.holds_clock {
-                machine.set_keys(0);
-            } else if client.keys != 0 {
+            if client.keys != 0 {
                 machine.clear_keys(client.keys);
             }
             // The channel's name is free only when the waker and the core no longer use the old memory.
@@ -166,10 +164,10 @@ impl Driver for ChannelHost {
         self.wait(Duration::ZERO, &|| false);
         if let Some(client) = &mut self.client
             && client.steps > 0
-            && client.endpoint.receiver.peer_died()
+            && let Some(error) = client.endpoint.receiver.peer_gone()
         {
-            // The client's next message waits until the frames have run, and `wait` reports a death only after it.
-            client.gone = Some(Error::Died);
+            // The client's next message waits until the frames have run, and `wait` reports the end only after it.
+            client.gone = Some(error);
         }
     }
 }

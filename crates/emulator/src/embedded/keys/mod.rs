@@ -28,7 +28,7 @@ impl KeyChange {
     }
 }
 
-/// All holds and timelines. Most methods return a [`KeyChange`], which the caller must apply at once.
+/// All holds and timelines. If a method returns a [`KeyChange`], the caller must apply it at once.
 #[derive(Debug, Default)]
 pub struct Keypad {
     holds: Holds,

@@ -221,17 +221,16 @@ impl<E: Emulator> Session<'_, E> {
     /// A random place where no number of this width can be written, and whether a number can be read there.
     fn missing_place(&mut self, width: u32) -> (Place, bool) {
         let random = &mut self.random;
-        // Whether the console is a Game Boy Advance.
-        let advance = matches!(self.model.console, Console::Gba);
+        let is_gba = matches!(self.model.console, Console::Gba);
         let bus = |address| Place { domain: None, address };
         match random.u8(0..6) {
-            0 if advance => (bus(random.u32(0x4000..0x0200_0000)), false),
+            0 if is_gba => (bus(random.u32(0x4000..0x0200_0000)), false),
             0 => (bus(random.u32(0x1_0000..)), false),
-            1 if advance => (bus(random.u32(0x1000_0000..=u32::MAX)), false),
+            1 if is_gba => (bus(random.u32(0x1000_0000..=u32::MAX)), false),
             // The number would extend beyond the end of the bus.
-            1 | 2 => (bus(if advance { 0x1000_0000 } else { 0x1_0000 } - random.u32(0..width)), false),
-            3 if advance => (bus(random.u32(0x0800_00D0..0x0E00_0000)), true),
-            4 if advance => (Place { domain: Some("bios"), address: random.u32(0..0x3FFC) }, true),
+            1 | 2 => (bus(if is_gba { 0x1000_0000 } else { 0x1_0000 } - random.u32(0..width)), false),
+            3 if is_gba => (bus(random.u32(0x0800_00D0..0x0E00_0000)), true),
+            4 if is_gba => (Place { domain: Some("bios"), address: random.u32(0..0x3FFC) }, true),
             4 => (Place { domain: Some("io"), address: random.u32(0..0x7C) }, true),
             _ => {
                 let name = *random.choice(&self.domains).expect("domains");
