@@ -5,9 +5,9 @@
 //! below it:
 //!
 //! - `app`: [`serve`] puts a server together from the settings in [`App`]; a request finds its route here;
-//! - `v1` holds Framewire's own routes, in JSON, and `rpc` offers the same functions as JSON-RPC methods over one
-//!   WebSocket; [`compat`] holds **the table of mGBA-http's 62 routes**; `plain` and `console` hold most other routes;
-//!   `docs` describes all routes ([`openapi`]);
+//! - `docs` describes all routes ([`openapi`]); `rpc` offers the functions of `v1` as JSON-RPC methods over one
+//!   WebSocket; `plain` and `console` hold most other routes;
+//! - `v1` holds Framewire's own routes, in JSON; [`compat`] holds **the table of mGBA-http's 62 routes**;
 //! - `routing`: what routes share: their state, the parts of a request for handlers, the declarations of routes;
 //! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, uploaded games
 //!   and searches) and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;

@@ -20,7 +20,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 /// Upper bounds of the buckets of the latency histograms, in seconds. An embedded core usually answers within the first
-/// bound. With the default deadline, requests to a stalled emulator fail after 3 s, which is the second-largest bound.
+/// bound. With the default deadline, requests to a stalled emulator fail just after 3 s, so they are counted in the
+/// bucket from 3 s to 10 s.
 const SECONDS: [f64; 16] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
     10.0,
@@ -168,7 +169,7 @@ impl Meter {
     pub(crate) fn count(&self, by: &Answered, method: &Method, status: StatusCode, time: Duration) {
         let method = method_name(method);
         let (route, seconds) = match by {
-            Answered::Compat(number) => {
+            Answered::Compat(number) if self.compat_routes[*number].1 == method => {
                 let handles = self.compat[*number].get_or_init(|| self.handles(*number));
                 handles.seconds.observe(time.as_secs_f64());
                 if status == StatusCode::OK {
@@ -177,6 +178,8 @@ impl Meter {
                 }
                 (Cow::Borrowed(handles.route), None)
             }
+            // A HEAD request. The route's own counters are those of GET.
+            Answered::Compat(number) => (Cow::Borrowed(self.compat_routes[*number].0), Some(time)),
             Answered::Own(path) => (path.as_str().to_owned().into(), Some(time)),
             Answered::NoRoute => (Cow::Borrowed(""), Some(time)),
         };

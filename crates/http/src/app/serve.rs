@@ -216,7 +216,7 @@ async fn read_body(bodies: Arc<BodyReader>, request: Request, next: Next) -> Res
     }
 }
 
-/// These routes, which refuse query parameters that they do not have, and read bodies that they do not take.
+/// These routes, with [`catalog::check_request`] in front of each of them.
 fn checked(routes: OpenApiRouter<AppState>, catalog: &Arc<Catalog>, state: &AppState) -> Router<AppState> {
     let (known, bodies) = (catalog.clone(), Arc::<BodyReader>::from_ref(state));
     let check = from_fn(move |path, request, next| {

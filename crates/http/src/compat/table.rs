@@ -163,9 +163,15 @@ const MESSAGE: Typed<String> = text("message", "The text.");
 const BUTTON: Typed<Key> = button("button", "Name of the button.");
 const BUTTONS: Typed<Keys> =
     buttons("buttons", "Names of the buttons. Repeat the parameter for each of them.");
-const DURATION: Typed<u32> = integer("duration", (0, i32::MAX as i64), exact, None, "The number of frames.");
+const DURATION: Typed<u32> = integer(
+    "duration",
+    (0, i32::MAX as i64),
+    exact,
+    None,
+    "The number of frames, as mGBA-http counts them: the game sees the buttons for two frames more.",
+);
 
-/// The number of frames for which a tap holds its buttons.
+/// The number of frames for which a tap holds its buttons, as mGBA-http counts them: the game sees two more.
 const TAP_FRAMES: u32 = 15;
 
 /// The mask of this key alone.
@@ -242,9 +248,9 @@ pub static ROUTES: [Route; 62] = [
     route!(Get "/mgba-http/button/getall" "mgba-http.button.getAll" () => GetKeys {}).reply(Reply::Buttons)
         .about("The names of the buttons that are held."),
     route!(Post "/mgba-http/button/tap" "mgba-http.button.tap" (button: BUTTON) => HoldKeys { keys: mask(button), frames: TAP_FRAMES })
-        .about("Presses a button and lets go of it after 15 frames."),
+        .about("Presses a button for 15 frames, as mGBA-http counts them: the game sees it in 17 frames."),
     route!(Post "/mgba-http/button/tapmany" "mgba-http.button.tapMany" (buttons: BUTTONS) => HoldKeys { keys: buttons.mask(), frames: TAP_FRAMES })
-        .about("Presses buttons together and lets go of them after 15 frames."),
+        .about("Presses buttons together for 15 frames, as mGBA-http counts them: the game sees them in 17 frames."),
     route!(Post "/mgba-http/button/hold" "mgba-http.button.hold" (button: BUTTON, frames: DURATION) => HoldKeys { keys: mask(button), frames })
         .about("Presses a button and lets go of it after a number of frames."),
     route!(Post "/mgba-http/button/holdmany" "mgba-http.button.holdMany" (buttons: BUTTONS, frames: DURATION) => HoldKeys { keys: buttons.mask(), frames })

@@ -1,6 +1,6 @@
 //! Feeds: what a watch reports, kept for a while and read by any number of readers.
 //!
-//! - `definition`: the definition of a watch: ranges of memory, and the values that are computed from them;
+//! - `definition`: the definition of a watch: expressions, the memory that they need, and their values;
 //! - `registry`: all feeds; clients that watch the same values can share one feed;
 //! - `collect`: the task that fills a feed;
 //! - `feed` and `ring`: the most recent events, and readers that go through them at their own pace.

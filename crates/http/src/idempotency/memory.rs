@@ -26,8 +26,8 @@ use crate::limits::Limits;
 const UNDER_WAY: usize = 1024;
 /// Read-only callers have a separate memory. Its limits on keys and bytes are the usual ones divided by this number.
 const READ_ONLY_DIVISOR: usize = 32;
-/// A reply is kept only if its size is at most the memory for replies divided by this number. So it displaces only
-/// a few others.
+/// A reply is kept only if its size is at most the memory for replies divided by this number, so that one reply
+/// displaces only a few others.
 const REPLY_DIVISOR: usize = 8;
 
 /// What identifies a remembered key.

@@ -127,7 +127,7 @@ impl Idempotency {
         let turn = loop {
             match self.replies.find(&id, digest)? {
                 Known::Done(reply) => return Ok(reply.response()),
-                // If the other request ends without a reply to keep, this request is performed.
+                // If the other request fails or changes nothing, its key is forgotten, and this request is performed.
                 Known::UnderWay(mut over) => drop(over.changed().await),
                 Known::New(turn) => break turn,
             }

@@ -124,6 +124,9 @@ impl Served {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
         match permitted.and_then(|()| self.check_scripts(&batch)) {
             Ok(()) => {
+                if batch.ops.iter().any(|op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. })) {
+                    self.symbols.look_again();
+                }
                 let _holder = self.lockstep.note(&batch.ops);
                 self.emulator.submit(batch, deadline)
             }
@@ -131,7 +134,8 @@ impl Served {
         }
     }
 
-    /// Ends the lockstep that this WebSocket began, if it has not ended and no other client has begun lockstep since.
+    /// Ends the lockstep that this WebSocket began, unless an operation has ended it or another client has begun
+    /// lockstep since.
     #[expect(clippy::disallowed_methods, reason = "submits while the holder is locked")]
     pub(crate) fn end_lockstep(&self, connection: u64, deadline: Instant) -> Option<Pending> {
         let _holder = self.lockstep.clear_if_held_by(connection)?;

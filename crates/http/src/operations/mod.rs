@@ -1,4 +1,4 @@
-//! Operations on emulators: the core that all routes share.
+//! Performs operations on emulators, for all routes.
 //!
 //! - `emulators`: the emulators that are served, and who began their lockstep;
 //! - `budget`: limits the memory for large replies.

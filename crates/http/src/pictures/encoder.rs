@@ -121,7 +121,8 @@ impl PictureSource {
     }
 }
 
-/// Limits how many clients can get pictures or sound at once. Such a stream costs more than other streams.
+/// Limits how many clients can get a stream of pictures or sound, or wait for the picture of a frame, at once. These
+/// cost more than other streams.
 #[derive(Clone)]
 pub(crate) struct ViewerLimit {
     all: u32,

@@ -249,7 +249,7 @@ impl Address {
 pub(crate) fn target(value: &Json, domain: Option<&str>, symbols: &Symbols, name: &str) -> Result<Target> {
     match (computed(value, symbols), domain) {
         (Some(target), None) => target.map_err(|error| {
-            name_problem(symbols, Problem::at(name, &format!("is {}: {error}", shown(value))))
+            name_problem(symbols, Problem::unusable(name, &format!("is {}: {error}", shown(value))))
         }),
         _ => {
             let Location { address, kind } = place_in(value, domain, symbols, name)?;
@@ -272,8 +272,8 @@ pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target,
             let format = number.map_or(Format::Plain, |(_, format)| format);
             Some(Ok(Target { address, kind: number.map(|(kind, _)| kind), format }))
         }
-        // The text is an invalid expression. Otherwise, the error of `locate` describes the problem.
         Err(error) if is_expression(text, symbols) => Some(Err(error)),
+        // The error of `locate` describes the problem.
         Err(_) => None,
     }
 }

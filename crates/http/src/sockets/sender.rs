@@ -13,7 +13,7 @@ use crate::failure::STOPPING;
 use crate::transport::Stopping;
 use crate::transport::activity::StreamControl;
 
-/// How long the other end may take to answer a ping.
+/// How long the other end may take to answer a ping, or to read so much that messages can be sent.
 const SILENCE: Duration = Duration::from_secs(120);
 /// If nothing was sent for this time, a ping finds out whether the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -45,7 +45,7 @@ pub(crate) enum SocketEnd {
     Gone,
     Stopping,
     NoEmulator,
-    /// The other end has not answered for [`SILENCE`].
+    /// For [`SILENCE`], the other end has not answered a ping, or has not read enough for messages to be sent.
     Silence,
     /// The other end sent a message that is not accepted; the text says what is accepted.
     NotAccepted(&'static str),

@@ -132,7 +132,7 @@ impl Refusal {
     );
     pub(crate) const CLOCK: Refusal = Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,
-        "the clock of the server's machine is before 1970; set it and try again",
+        "the clock of the server's machine shows a date before 1970; set it and try again",
     );
     pub(crate) const TOO_MANY: Refusal =
         Refusal::busy("too many connections are open; use one for many requests (keep-alive) and try again");

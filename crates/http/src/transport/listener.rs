@@ -37,8 +37,8 @@ pub(crate) struct Listener<H> {
     counts: ConnectionCounts,
     /// Becomes true when idle connections must end.
     stopped: watch::Receiver<bool>,
-    /// The tasks of the connections. Each returns the [origin](Peer::origin) of its client; `None` if the client is on
-    /// this machine.
+    /// The tasks of the connections. Each returns the [origin](Peer::origin) of its client; `None` for a loopback
+    /// address, to which the limit per address does not apply.
     connections: JoinSet<Option<IpAddr>>,
     /// How many connections each origin has.
     by_origin: HashMap<IpAddr, usize>,

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use framewire_protocol::batch::check_ops;
+use framewire_protocol::run::OTHER_GAME;
 use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Status, Value};
 use serde_json::Value as Json;
 
@@ -265,8 +266,10 @@ impl Plan {
         let first = self.forms[..index].iter().map(Form::count).sum::<usize>();
         match self.forms[index] {
             Form::Played(_) => unplayed(error),
-            // The run failed because another timeline already plays some of its keys.
-            Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
+            // Another timeline already plays some of the run's keys, or another game was loaded.
+            Form::Ran(_) if error.message.starts_with("timeline ") || error.message == OTHER_GAME => {
+                Problem::conflict(error.message)
+            }
             // The emulator works, but it does not accept the file or the state.
             _ if error.status == Status::Failed && self.ops.get(first).is_some_and(is_load) => {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message)

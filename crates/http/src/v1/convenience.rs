@@ -103,8 +103,8 @@ impl Form {
         }
     }
 
-    /// How many bytes its results take in the reply, roughly, in addition to those of [`Op::largest_result`]. Without the
-    /// texts of conditions, which are part of the request.
+    /// How many bytes its results take in the reply, roughly, in addition to those of [`Op::largest_result`]. The texts
+    /// of conditions do not count, because they are part of the request.
     pub(crate) fn further_bytes(&self) -> usize {
         match self {
             Form::Ran(texts) => texts.steps() * 192,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use framewire_emulator::{EmulatorError, Event, EventKind};
+use framewire_emulator::{EmulatorError, Event, EventKind, SetSpeed};
 use framewire_protocol::{Keys, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -241,8 +241,10 @@ async fn begin(
 
 /// Twice the time that this number of frames takes at the current rate, but at most [`MAX_WAIT`].
 fn usual_time(selected: &SelectedEmulator, frames: u64) -> Duration {
-    let rate = selected.emulator.state().frames_per_second;
-    let rate = if rate < 1.0 { 60.0 } else { rate };
+    let state = selected.emulator.state();
+    let rate = if state.frames_per_second < 1.0 { 60.0 } else { state.frames_per_second };
+    // The measured rate is that of the last second, in which the speed may have been higher.
+    let rate = if let Some(SetSpeed::Times(times)) = state.speed { rate.min(60.0 * times) } else { rate };
     Duration::from_secs_f64((2.0 * frames as f64 / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct RunStep {
     /// frame.
     until: Option<Conditions>,
     /// The largest number of frames. Default: as many as its presses take, but at least 600 for a step with a
-    /// condition.
+    /// condition. Required for a step that has neither presses nor a condition.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 216_000)]
     frames: Option<Whole<1, MAX_RUN_FRAMES>>,
     /// Whether the run continues with the next step if no condition holds within the frames. Otherwise it ends there.

@@ -27,7 +27,7 @@ pub(crate) struct Condition {
     /// A condition on memory, such as `score > 10` or `lives == 0 or frame > 5000`; docs/watches.md describes
     /// conditions. A number counts as true if it is not 0.
     until: String,
-    /// The largest number of frames to wait.
+    /// The largest number of frames to wait. Default: 600.
     #[serde(default = "Whole::constant::<FRAMES>")]
     #[schema(value_type = u32, minimum = 1, maximum = 216_000)]
     frames: Whole<1, MAX_FRAMES>,

@@ -51,7 +51,7 @@ struct WatchQuery {
     /// How the bytes of `bytes[…]` are written.
     #[serde(default)]
     encoding: Encoding,
-    /// How many events are kept for readers that are slow or come back. Default: 1024.
+    /// How many events are kept, up to 1 MiB in all, for readers that are slow or come back. Default: 1024.
     #[param(minimum = 1, maximum = 16_384)]
     buffer: Option<usize>,
     /// The id of a watch that POST /v1/watches created. None of the other parameters may be given with it.

@@ -11,6 +11,7 @@ fn requests_are_counted_by_route_and_status() {
     for _ in 0..3 {
         server.text("/core/currentFrame");
     }
+    assert_eq!(server.request("HEAD", "/core/currentFrame", b"").status, 200);
     assert_eq!(server.get("/CORE/read8").status, 400);
     assert_eq!(server.get("/v1/emulator").status, 200);
     assert_eq!(server.get("/no/such/path").status, 404);
@@ -24,6 +25,7 @@ fn requests_are_counted_by_route_and_status() {
         sample(&text, &format!("framewire_http_requests_total{{{labels}}}"))
     };
     assert_eq!(counted("/core/currentFrame", "GET", 200), Some(3.0), "{text}");
+    assert_eq!(counted("/core/currentFrame", "HEAD", 200), Some(1.0));
     assert_eq!(counted("/core/read8", "GET", 400), Some(1.0));
     assert_eq!(counted("/v1/emulator", "GET", 200), Some(1.0));
     assert_eq!(counted("", "GET", 404), Some(2.0), "unknown paths get no counters of their own");

@@ -1,5 +1,5 @@
-//! Requests with an `Idempotency-Key`. On every route that changes something, except for the login and the logout, a
-//! repeated request is not performed again, and gets the first reply. In these tests, *key* means such a key.
+//! Requests with an `Idempotency-Key`. On every route that changes something, except for `/mcp`, the login and the
+//! logout, a repeated request is not performed again, and gets the first reply. In these tests, *key* means such a key.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -237,7 +237,8 @@ fn a_key_on_a_route_that_takes_none_is_refused_and_not_ignored() {
     assert_eq!(json_of(&server.get("/v1/snapshots"))["total"], 0);
 }
 
-/// Otherwise, the server would collect the endless reply of a stream, and keep one of its few slots for ever.
+/// If the key were accepted, the server would collect the endless reply of a stream, and the stream's slot would never
+/// be free again.
 #[test]
 fn a_key_on_an_mcp_message_is_refused() {
     let server = Server::with(|app| app.front_end = Some(mcp()));

@@ -18,7 +18,7 @@ use crate::routing::declare::PathEffect;
 use crate::{rpc, v1};
 
 /// The failures of any route, each as a [`Problem`](crate::problem::Problem).
-const PROBLEMS: [super::DocumentedFailure; 15] = [
+const PROBLEMS: [super::DocumentedFailure; 16] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
     ("401", "V1Unauthorized", "A token is needed, or the token of the request is not valid."),
     ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),
@@ -27,6 +27,7 @@ const PROBLEMS: [super::DocumentedFailure; 15] = [
     ("409", "V1Conflict", "The request is not possible in the current state."),
     ("410", "V1ReplyDropped", super::REPLY_DROPPED),
     ("413", "V1TooLarge", "The request or its result is too large."),
+    ("415", "V1MediaType", "The body does not have the documented media type."),
     (
         "422",
         "V1Unprocessable",
@@ -155,10 +156,13 @@ fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
 /// emulator, an object or a file. `keyed` says whether requests may have an `Idempotency-Key`.
 fn add_problems(operation: &mut Operation, of_server: bool, keyed: bool) {
     let reads = operation.request_body.is_some();
+    let is_login = operation.operation_id.as_deref() == Some(LOGIN_ID);
     for (status, name, description) in PROBLEMS {
         let may = match status {
             "408" => reads,
             "410" => keyed,
+            // Other routes read a body of any media type.
+            "415" => is_login,
             "404" | "409" | "422" | "501" | "502" | "504" => !of_server,
             _ => true,
         };
@@ -172,6 +176,7 @@ fn add_problems(operation: &mut Operation, of_server: bool, keyed: bool) {
 const TOKEN: &str = "token";
 const SESSION: &str = "session";
 const LOGIN: &str = "Login";
+const LOGIN_ID: &str = "login";
 
 /// Adds the ways to send a token, and the login form.
 fn add_token_schemes(components: &mut Components) {
@@ -212,7 +217,7 @@ fn login_paths() -> [(&'static str, PathItem); 2] {
         .required(Some(Required::True));
     let login = OperationBuilder::new()
         .tag("framewire")
-        .operation_id(Some("login"))
+        .operation_id(Some(LOGIN_ID))
         .summary(Some("Exchanges the token for a cookie. For browsers."))
         .request_body(Some(form.build()))
         .response("204", done("The cookie is set."))

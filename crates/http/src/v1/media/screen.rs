@@ -194,10 +194,10 @@ impl ScreenPicture {
             ScreenFormat::Rgb => (RAW, self.form.raw(<[u8]>::to_vec)?),
             ScreenFormat::Rgba => (RAW, self.form.raw(with_alpha)?),
         };
-        let size = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
-        let size = size.map(|(name, number)| (name, number.to_string()));
+        let headers = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
+        let headers = headers.map(|(name, number)| (name, number.to_string()));
         let share = replies.share_bytes(body.len())?;
-        Ok((size, share.bytes(kind, body.into())).into_response())
+        Ok((headers, share.bytes(kind, body.into())).into_response())
     }
 }
 

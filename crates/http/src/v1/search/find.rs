@@ -47,7 +47,7 @@ struct FindOptions {
     /// How bytes are written.
     #[serde(default)]
     encoding: Encoding,
-    /// The largest number of places in the reply.
+    /// The largest number of places in the reply. Default: 100.
     #[serde(default = "usual")]
     #[schema(minimum = 1, maximum = 10_000)]
     limit: usize,

@@ -175,7 +175,7 @@ impl Open {
             let idle = searches.idle().as_secs() / 60;
             Problem::not_found(format!(
                 "there is no search {id}; begin a new one with POST /v1/search (a search ends {idle} minutes after its \
-                 last request; and if {SEARCHES} searches are open, a new one replaces the least recently used)"
+                 last request; if {SEARCHES} searches are open, a new one replaces the least recently used one)"
             ))
         };
         let number = id.parse().map_err(|_| missing())?;

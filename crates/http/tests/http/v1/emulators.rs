@@ -49,6 +49,30 @@ fn emulators_are_chosen_by_name_and_the_first_is_the_default() {
 }
 
 #[test]
+fn a_changed_symbol_file_is_read_again_when_the_same_rom_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map.toml");
+    let write = |name: &str, age: u64| {
+        let field = format!("[[field]]\nname = \"{name}\"\naddress = 0x02000100\ntype = \"u8\"\n");
+        std::fs::write(&path, field).unwrap();
+        let time = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    write("one", 100);
+    let mut files = framewire_symbols::SymbolFiles::default();
+    files.load(&path).unwrap();
+    let server = Server::with(|app| app.emulators.add(served("second").with_symbols(files)).unwrap());
+    let rom = json!({"path": server.file("demo game.gba")}).to_string();
+    let load = || ok(&server.request("POST", "/v1/load?emulator=second", rom.as_bytes()));
+    load();
+    ok(&server.get("/v1/memory/one?emulator=second"));
+    write("two", 50);
+    problem(&server.get("/v1/memory/two?emulator=second"), 400);
+    load();
+    ok(&server.get("/v1/memory/two?emulator=second"));
+}
+
+#[test]
 fn null_instead_of_a_name_means_the_emulator_of_the_websocket() {
     let server = Server::with(|app| app.emulators.add(served("second")).unwrap());
     let mut rpc = Rpc::open_at(&server, "/v1/ws?emulator=second");

@@ -191,3 +191,25 @@ fn frames_without_keys_at_the_end_of_a_sequence_are_part_of_the_timeline() {
         "{played}"
     );
 }
+
+#[test]
+fn a_wait_for_keys_at_a_slow_speed_lasts_as_long_as_their_frames() {
+    let server = Server::with(|app| app.deadline = std::time::Duration::from_millis(500));
+    done(&server, "/v1/speed", json!({"speed": 0.05}));
+    // 3 frames per second: more than 2 s.
+    let played = done(&server, "/v1/tap?wait=true", json!({"keys": ["A"], "frames": 6}));
+    assert_eq!(played["over"]["cancelled"], false, "{played}");
+}
+
+#[test]
+fn a_run_that_another_timeline_stops_later_is_not_performed_again_with_the_same_key() {
+    let server = game_that_reads_keys();
+    done(&server, "/v1/input", json!({"presses": [{"keys": ["B"], "at": 40}]}));
+    let steps = json!([{"hold": ["A"], "frames": 5}, {"hold": ["B"], "frames": 3}]);
+    let body = json!({"ops": [{"op": "run", "steps": steps}]}).to_string();
+    let send = || server.request_with("POST", "/v1/batch", "idempotency-key: q\r\n", body.as_bytes());
+    let first = ok(&send());
+    assert!(first["results"][0]["error"]["detail"].as_str().unwrap().contains("timeline"), "{first}");
+    assert_eq!(ok(&send())["frame"], first["frame"]);
+    assert_eq!(advance(&server, 1), first["frame"].as_u64().unwrap() + 1);
+}

@@ -70,7 +70,7 @@ fn crowd(server: &Server, core: &dyn Emulator) {
     if chosen_duration().is_some() {
         assert!(largest_delay() <= LATE);
     } else {
-        // If only a change is late, the measurement is repeated. A missed change is a failure at once.
+        // If a change is only late, the measurement is repeated. A missed change fails the test at once.
         measure_alone(largest_delay, |delay| *delay <= LATE);
     }
     for missed in [lazy_events.wait_for("missed"), lazy_rpc.wait_for("missed")] {

@@ -95,7 +95,7 @@ fn an_unchanged_picture_is_repeated_about_once_a_second() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
     let screen = server.get("/v1/screen?format=rgb").body;
-    // If the test reads the first picture late, it measures less than the time between the two.
+    // If the test reads the first picture late, it measures less than the time between the two pictures.
     let time_between_pictures = || {
         let mut parts = Parts::open(&server, "/v1/video.mjpeg?format=png&rate=60");
         let (_, first) = parts.next();
