@@ -232,7 +232,7 @@ fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
     let hardware = Hardware {
         bios: settings.bios.clone(),
         gb_model: parsed("--gb-model", settings.gb_model.as_deref())?,
-        borders: !settings.no_sgb_borders,
+        borders: settings.no_sgb_borders != Some(true),
         palette: parsed("--gb-palette", settings.gb_palette.as_deref())?,
         save_type: parsed("--save-type", save_type.as_deref())?.unwrap_or(SaveType::Auto),
     };

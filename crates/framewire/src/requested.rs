@@ -43,7 +43,7 @@ impl Settings {
     /// an embedded core, the list contains only the demo game. If no setting does either, the list is empty.
     ///
     /// # Errors
-    /// If two emulators have the same name, or the port of an address is not valid.
+    /// If two emulators have the same name, or an address has no host or no valid port.
     pub fn requested(&self) -> anyhow::Result<Vec<Requested>> {
         if self.rom.is_empty() && self.attach.is_empty() {
             let demo = Requested { name: "demo".to_owned(), source: Source::Demo };
@@ -115,7 +115,8 @@ fn named(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The name of an emulator for which the settings give no name: the first 48 characters of its address, or of the name
-/// of its file without the extension. A `-` replaces each character that a name cannot have.
+/// of its file without the extension. A `-` replaces each character that a name cannot have; at the start and at the
+/// end of the name, `-` is left out. If nothing remains, the name is `emulator`.
 fn default_name(source: &Source) -> String {
     let text = match source {
         Source::Attach(address) => address.clone(),

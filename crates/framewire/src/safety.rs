@@ -29,7 +29,7 @@ impl Settings {
         if files.is_some() {
             self.check_attached()?;
         }
-        Ok(Access { pages, tokens, files, scripts: self.allow_script })
+        Ok(Access { pages, tokens, files, scripts: self.allow_script == Some(true) })
     }
 
     /// Checks that `--files` can be enforced: all emulators must run on this machine, where they see the same folders

@@ -68,7 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     // Dropped at the end of this function; this sends the remaining traces.
     let _traces = start_log(&settings)?;
-    let connections = process::set_limit(!settings.lua.is_empty() || settings.allow_script);
+    let connections = process::set_limit(!settings.lua.is_empty() || settings.allow_script == Some(true));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(settings, connections))?;
     Ok(ExitCode::SUCCESS)
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
     let traces = settings.otlp.as_deref().map(traces::start).transpose()?;
     let spans = traces.as_ref().map(Traces::layer);
-    logging::start(settings.log_format.unwrap_or_default(), settings.quiet, spans);
+    logging::start(settings.log_format.unwrap_or_default(), settings.quiet == Some(true), spans);
     Ok(traces)
 }
 
@@ -115,7 +115,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     {
         app.release_memory = Some(framewire_libmgba::release_memory);
     }
-    app.front_end = Some(mcp::front_end(&settings));
+    app.front_end = Some(mcp::front_end(&settings, &started));
     app.limits.max_connections = app.limits.max_connections.min(connections);
     let stop = async {
         let signal = stop.await;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::ArgAction;
 use directories::ProjectDirs;
 use serde::{Deserialize, Deserializer};
 
@@ -82,8 +83,8 @@ pub struct Settings {
     #[arg(long, value_name = "COLORS", env = "FRAMEWIRE_GB_PALETTE")]
     pub gb_palette: Option<String>,
     /// Leave out the border in pictures of a Super Game Boy
-    #[arg(long, env = "FRAMEWIRE_NO_SGB_BORDERS")]
-    pub no_sgb_borders: bool,
+    #[arg(long, env = "FRAMEWIRE_NO_SGB_BORDERS", action = ArgAction::SetTrue)]
+    pub no_sgb_borders: Option<bool>,
     /// Speed of the embedded core: a multiple of the console's 59.7275 frames/s, or `unlimited` [default: 1]
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]
     #[serde(deserialize_with = "text_or_number")]
@@ -137,8 +138,8 @@ pub struct Settings {
     /// Let clients run Lua code in the emulator (`POST /v1/script`), with all rights of the emulator's process,
     /// including access to files outside of --files. A read-only token is not enough. An mGBA window needs
     /// `allow_script` in its script too
-    #[arg(long, env = "FRAMEWIRE_ALLOW_SCRIPT")]
-    pub allow_script: bool,
+    #[arg(long, env = "FRAMEWIRE_ALLOW_SCRIPT", action = ArgAction::SetTrue)]
+    pub allow_script: Option<bool>,
     /// Keep snapshots and recordings in this folder [default: the user's data folder]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
     pub data: Option<PathBuf>,
@@ -147,8 +148,8 @@ pub struct Settings {
     #[arg(long, value_name = "URL", env = "FRAMEWIRE_OTLP")]
     pub otlp: Option<String>,
     /// Log warnings and errors only
-    #[arg(short, long, env = "FRAMEWIRE_QUIET")]
-    pub quiet: bool,
+    #[arg(short, long, env = "FRAMEWIRE_QUIET", action = ArgAction::SetTrue)]
+    pub quiet: Option<bool>,
     /// Format of the log
     #[arg(long, value_enum, env = "FRAMEWIRE_LOG_FORMAT")]
     pub log_format: Option<Format>,
@@ -170,7 +171,7 @@ impl Settings {
             ("bios", self.bios.is_some()),
             ("gb-model", self.gb_model.is_some()),
             ("gb-palette", self.gb_palette.is_some()),
-            ("no-sgb-borders", self.no_sgb_borders),
+            ("no-sgb-borders", self.no_sgb_borders == Some(true)),
             ("speed", self.speed.is_some()),
             ("clock", self.clock.is_some()),
             ("lua", !self.lua.is_empty()),

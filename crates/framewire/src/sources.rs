@@ -64,6 +64,9 @@ impl RawSettings {
 impl FromArgMatches for RawSettings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<RawSettings, Error> {
         let mut command_line = Settings::from_arg_matches(matches)?;
+        forget_default(matches, "no_sgb_borders", &mut command_line.no_sgb_borders);
+        forget_default(matches, "allow_script", &mut command_line.allow_script);
+        forget_default(matches, "quiet", &mut command_line.quiet);
         // The source matters only for settings that choose or configure an emulator; clap merges the others.
         let paths = |id, values: &mut Vec<PathBuf>| {
             from_environment(matches, id, values).into_iter().flat_map(split).collect()
@@ -114,6 +117,14 @@ impl FromArgMatches for RawSettings {
 /// Takes the value of a setting, if it comes from the environment.
 fn from_environment<T: Default>(matches: &ArgMatches, id: &str, value: &mut T) -> T {
     if matches.value_source(id) == Some(ValueSource::EnvVariable) { take(value) } else { T::default() }
+}
+
+/// Removes the value of a flag that neither the command line nor the environment sets. Clap gives it the value false,
+/// which would hide the value of the file.
+fn forget_default(matches: &ArgMatches, id: &str, flag: &mut Option<bool>) {
+    if matches.value_source(id) == Some(ValueSource::DefaultValue) {
+        *flag = None;
+    }
 }
 
 /// The ROMs of the command line with their positions: those of `--rom` and those without an option.
@@ -198,7 +209,7 @@ impl Settings {
                     bios: None,
                     gb_model: None,
                     gb_palette: None,
-                    no_sgb_borders: false,
+                    no_sgb_borders: None,
                     speed: None,
                     clock: None,
                     lua: vec![],
@@ -228,7 +239,7 @@ impl Settings {
             bios: self.bios.or(fallback.bios),
             gb_model: self.gb_model.or(fallback.gb_model),
             gb_palette: self.gb_palette.or(fallback.gb_palette),
-            no_sgb_borders: self.no_sgb_borders || fallback.no_sgb_borders,
+            no_sgb_borders: self.no_sgb_borders.or(fallback.no_sgb_borders),
             speed: self.speed.or(fallback.speed),
             clock: self.clock.or(fallback.clock),
             history: self.history.or(fallback.history),
@@ -245,8 +256,8 @@ impl Settings {
             files: self.files.or(fallback.files),
             data: self.data.or(fallback.data),
             otlp: self.otlp.or(fallback.otlp),
-            allow_script: self.allow_script || fallback.allow_script,
-            quiet: self.quiet || fallback.quiet,
+            allow_script: self.allow_script.or(fallback.allow_script),
+            quiet: self.quiet.or(fallback.quiet),
             log_format: self.log_format.or(fallback.log_format),
         }
     }
@@ -284,7 +295,41 @@ mod tests {
         assert_eq!(settings.listen()?.port(), 2);
         assert_eq!(settings.speed, Some(SetSpeed::Times(2.0)));
         assert_eq!(settings.rom, [PathBuf::from("game.gba")]);
-        assert!(settings.quiet);
+        assert_eq!(settings.quiet, Some(true));
+        Ok(())
+    }
+
+    #[test]
+    fn a_flag_that_an_earlier_source_switches_off_stays_off() -> anyhow::Result<()> {
+        let text = "allow-script = true\nquiet = true\nno-sgb-borders = true";
+        let off = || Settings {
+            allow_script: Some(false),
+            quiet: Some(false),
+            no_sgb_borders: Some(false),
+            ..Default::default()
+        };
+        let flags = |settings: Settings| [settings.allow_script, settings.quiet, settings.no_sgb_borders];
+        // For clap, the environment is a source of the command line; only some settings are separated later.
+        for given in [
+            RawSettings { command_line: off(), ..Default::default() },
+            RawSettings { environment: off(), ..Default::default() },
+        ] {
+            assert_eq!(flags(from_toml(given, text)?), [Some(false); 3]);
+        }
+        assert_eq!(flags(from_toml(RawSettings::default(), text)?), [Some(true); 3]);
+        assert_eq!(off().embedded_setting(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_flag_that_is_not_given_does_not_hide_that_of_a_file() -> anyhow::Result<()> {
+        let command = <RawSettings as clap::Args>::augment_args(Command::new("test"));
+        let matches = command.get_matches_from(["test", "--quiet"]);
+        let settings = from_toml(RawSettings::from_arg_matches(&matches)?, "allow-script = true")?;
+        assert_eq!(
+            (settings.quiet, settings.allow_script, settings.no_sgb_borders),
+            (Some(true), Some(true), None)
+        );
         Ok(())
     }
 
@@ -340,7 +385,8 @@ mod tests {
         let settings = from_toml(RawSettings::default(), text)?;
         assert_eq!(settings.save, [PathBuf::from("red=a.sav")]);
         assert_eq!((settings.save_type[0].as_str(), settings.gb_model.as_deref()), ("sram", Some("sgb")));
-        assert!(settings.bios.is_some() && settings.gb_palette.is_some() && settings.no_sgb_borders);
+        assert!(settings.bios.is_some() && settings.gb_palette.is_some());
+        assert_eq!(settings.no_sgb_borders, Some(true));
         // A save belongs to the game that the same source names; hardware settings apply to any game.
         let settings = from_toml(RawSettings { command_line: rom("b"), ..Default::default() }, text)?;
         assert!(settings.save.is_empty() && settings.save_type.is_empty() && settings.bios.is_some());

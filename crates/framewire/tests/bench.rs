@@ -360,7 +360,8 @@ fn watched(args: &[&str], json: &Path) -> Child {
         .unwrap()
 }
 
-/// Ends such a command with SIGINT, and reads its report. `lines` is its standard error.
+/// Sends SIGINT to a command that [`watched`] started, waits until it ends, and reads its report. `lines` is its
+/// standard error.
 #[cfg(unix)]
 fn interrupt(mut child: Child, mut lines: impl BufRead, json: &Path) -> Report {
     let pid = child.id().to_string();
@@ -424,7 +425,7 @@ fn the_embedded_core_refuses_options_of_marker_targets() {
 
 #[test]
 fn errors_say_what_to_type() {
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 23] = [
         (&[], "http://127.0.0.1:5000/mgbaendpoint"),
         (&["http://127.0.0.1:1/"], "framewire serve"),
         (&["embedded", "--rates", "0"], "numbers above 0"),
@@ -445,6 +446,12 @@ fn errors_say_what_to_type() {
         (&["https://localhost:1/", "--cacert", "/nowhere.pem"], "/nowhere.pem"),
         (&["http://localhost:1/", "--stages", "10s"], "TIME@RATE"),
         (&["http://localhost:1/", "--http2", "--strategy", "pool"], "per-request"),
+        (
+            &["http://localhost:1/", "--strategy", "per-request", "--retries", "1s"],
+            "leave it out for per-request",
+        ),
+        (&["link://localhost:1", "--retries", "1s"], "--retries is for --strategy pool-retry"),
+        (&["embedded", "--retries", "1s"], "leave --retries out"),
     ];
     for (args, advice) in cases {
         let output = bench(args);

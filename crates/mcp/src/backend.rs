@@ -22,6 +22,11 @@ pub trait Backend: Send + Sync {
     /// Whether calls may only read.
     fn only_reads(&self) -> bool;
 
+    /// Whether a call without an idempotency key ends if its future is dropped. If not, its frames run on.
+    fn ends_dropped_calls(&self) -> bool {
+        true
+    }
+
     /// Waits until the server stops. Endless replies, such as event streams, end then.
     fn stopped(&self) -> EndFuture<'_>;
 }

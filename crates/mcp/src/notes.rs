@@ -15,7 +15,9 @@ const MAX_NOTE: usize = 1024;
 /// A file that has more bytes than this gets no further notes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// A note.
+/// The number of latest notes that a summary has. None of them is written twice.
+pub(crate) const LATEST: usize = 12;
+
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     /// The frame counter when the note was written.
@@ -45,8 +47,9 @@ pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(),
     let recording = session.call("recordingUnderWay", json!({})).await.ok();
     let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
     let note = Note { frame, recording, note: note.to_owned() };
-    // A call that is repeated with its idempotency key has the same note again. The note must not be written twice.
-    if last(session, 1).await?.first() == Some(&note) {
+    // A call that is repeated with its idempotency key has the same note again. The note must not be written twice,
+    // even if other notes were written since.
+    if last(session, LATEST).await?.contains(&note) {
         return Ok(());
     }
     let failed = |error: &dyn std::fmt::Display| {

@@ -120,7 +120,6 @@ pub(crate) fn changes(before: &Json, after: &Json) -> Json {
 }
 
 impl Run<'_> {
-    /// Performs the run.
     pub(crate) async fn perform(self, session: &Session) -> Result<RunResult, ToolError> {
         let Run { steps, stop, values, watched, picture, key } = self;
         let mut then = Vec::new();

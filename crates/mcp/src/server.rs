@@ -23,6 +23,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use crate::backend::Object;
 use crate::http::{HandlerLifetime, HttpHost, router_of};
 use crate::prompts;
 use crate::resources::{self, Content};
@@ -117,6 +118,16 @@ impl Server {
                 Ok(Arc::new(Session { memory: self.memory.clone(), ..session }))
             }
         }
+    }
+
+    /// Whether a call of a tool ends when the token of its request is cancelled. In a session, the SDK cancels the
+    /// token if the client sends `notifications/cancelled`, and when the session ends, but not if only the connection
+    /// of the request breaks. A call with a key continues, because the server performs its run to the end.
+    fn can_be_cancelled(&self, session: &Session, arguments: &Object) -> bool {
+        // For a request that stands alone, the SDK also cancels the token if the client disconnects.
+        let stands_alone = matches!(self.client, Client::Sender(_, HandlerLifetime::Request));
+        let has_key = arguments.get("key").is_some_and(|key| !key.is_null());
+        !stands_alone && !has_key && session.backend.ends_dropped_calls()
     }
 
     /// Takes a permit to listen, if one is free. Otherwise `permit_to_listen` returns an error later.
@@ -334,9 +345,23 @@ impl ServerHandler for Server {
             );
             return Ok(failed(why).into());
         }
+        let arguments = request.arguments.unwrap_or_default();
+        let can_be_cancelled = self.can_be_cancelled(&session, &arguments);
+        let memory = session.memory.clone();
         // If the client disconnects, the tool still runs to its end, so no keys stay down.
-        let work = tokio::spawn((tool.run)(session, request.arguments.unwrap_or_default()));
-        let result = match work.await {
+        let mut work = tokio::spawn((tool.run)(session, arguments));
+        let ended = tokio::select! {
+            ended = &mut work => ended,
+            () = context.ct.cancelled(), if can_be_cancelled => {
+                work.abort();
+                // When this returns, the tool runs no more frames, and has released the lock `playing`.
+                let _ = work.await;
+                // The client does not get the reply, so it does not have the picture of this call.
+                memory.lock().picture = None;
+                return Err(ErrorData::internal_error("the client cancelled the call", None));
+            }
+        };
+        let result = match ended {
             Ok(Ok(reply)) => succeeded(reply),
             Ok(Err(ToolError(why))) => failed(why),
             Err(error) => return Err(ErrorData::internal_error(format!("the tool failed: {error}"), None)),
@@ -372,7 +397,115 @@ fn failed(why: String) -> CallToolResult {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use serde_json::Value as Json;
+    use tokio::io::{
+        AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split,
+    };
+    use tokio::sync::Notify;
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::backend::{Backend, CallFuture, EndFuture};
+    use crate::session::Options;
+
+    /// A backend whose runs end only when they are dropped.
+    #[derive(Default)]
+    struct EndlessRuns {
+        begun: Notify,
+        ended: Notify,
+    }
+
+    /// Reports the end of a run when it is dropped.
+    struct EndlessRun<'a>(&'a Notify);
+
+    impl Drop for EndlessRun<'_> {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+
+    impl Backend for EndlessRuns {
+        fn call<'a>(&'a self, method: &'a str, _params: Object) -> CallFuture<'a> {
+            Box::pin(async move {
+                if method == "run" {
+                    let _run = EndlessRun(&self.ended);
+                    self.begun.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                Ok(json!({}))
+            })
+        }
+
+        fn only_reads(&self) -> bool {
+            false
+        }
+
+        fn stopped(&self) -> EndFuture<'_> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    /// The client's end of a connection.
+    struct Connection {
+        lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+        writer: WriteHalf<DuplexStream>,
+    }
+
+    impl Connection {
+        /// Serves a session, and connects to it.
+        async fn open(session: Session) -> Connection {
+            let (ours, theirs) = duplex(1 << 16);
+            let server = Server::new(Client::Only(Arc::new(session)), Arc::new(Semaphore::new(1)));
+            tokio::spawn(async move {
+                if let Ok(running) = server.serve(split(theirs)).await {
+                    let _ = running.waiting().await;
+                }
+            });
+            let (reader, writer) = split(ours);
+            let mut connection = Connection { lines: BufReader::new(reader).lines(), writer };
+            let client = json!({"name": "test", "version": "1"});
+            let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+            connection.send(json!({"id": 1, "method": "initialize", "params": params})).await;
+            connection.lines.next_line().await.unwrap().expect("a reply");
+            connection.send(json!({"method": "notifications/initialized"})).await;
+            connection
+        }
+
+        async fn send(&mut self, mut message: Json) {
+            message["jsonrpc"] = "2.0".into();
+            self.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        }
+
+        async fn act(&mut self, id: u32, key: Option<&str>) {
+            let params = json!({"name": "act", "arguments": {"keys": "A:2", "key": key}});
+            self.send(json!({"id": id, "method": "tools/call", "params": params})).await;
+        }
+
+        async fn cancel(&mut self, id: u32) {
+            self.send(json!({"method": "notifications/cancelled", "params": {"requestId": id}})).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_ends_unless_it_has_a_key() {
+        let backend = Arc::new(EndlessRuns::default());
+        let session = Session::new(backend.clone(), Options::default(), Arc::default());
+        let mut connection = Connection::open(session).await;
+        let long = Duration::from_secs(20);
+        connection.act(2, None).await;
+        timeout(long, backend.begun.notified()).await.expect("the first call begins");
+        connection.cancel(2).await;
+        timeout(long, backend.ended.notified()).await.expect("the first call ends");
+        connection.act(3, Some("key")).await;
+        timeout(long, backend.begun.notified())
+            .await
+            .expect("the second call does not wait for the first one");
+        connection.cancel(3).await;
+        let ended = timeout(Duration::from_millis(200), backend.ended.notified()).await;
+        assert!(ended.is_err(), "a call with a key continues");
+    }
 
     #[test]
     fn a_stream_that_is_acknowledged_keeps_its_permit() {

@@ -94,9 +94,9 @@ pub struct RunArgs {
     /// [default: pool; link:// and --http2: mux]
     #[arg(short, long, value_name = "NAME", help_heading = "Client")]
     pub strategy: Option<Strategy>,
-    /// pool-retry: the time to wait before each retry, such as 400ms,1200ms
-    #[arg(long, value_name = "TIMES", default_value = "50ms,100ms", help_heading = "Client")]
-    pub retries: Retries,
+    /// pool-retry: the time to wait before each retry, such as 400ms,1200ms [default: 50ms,100ms]
+    #[arg(long, value_name = "TIMES", help_heading = "Client")]
+    pub retries: Option<Retries>,
     /// Let the system hold back small packets (Nagle's algorithm) instead of sending each at once
     #[arg(long, help_heading = "Client")]
     pub nagle: bool,

@@ -30,7 +30,8 @@ impl EmbeddedTarget {
             "--speed {times} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows"
         );
         let rom = match &args.rom {
-            // As bytes, the game uses no save file. The bytes are leaked, because the core needs them until the end.
+            // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the
+            // program ends.
             Some(path) => {
                 let rom = framewire_libmgba::read_patched_rom(path, &Patching::NextTo);
                 Rom::Bytes(rom.context("cannot start the embedded core")?.leak())

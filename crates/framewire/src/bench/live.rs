@@ -40,7 +40,7 @@ enum View {
 }
 
 impl Live {
-    /// Begins the view of a run. `place` says which run it is, such as `2/5`.
+    /// Begins the view of a run. `place` says which run it is, such as `2/5`, or `search` in a search for a limit.
     pub fn start(plan: &Plan, place: &str, quiet: bool) -> Live {
         let load = match &plan.load {
             Load::Open { rate: asked, .. } => format!("{}/s", rate(*asked)),

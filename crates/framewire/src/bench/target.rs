@@ -10,7 +10,7 @@ use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse, Trust};
 use framewire_loadtest::probe::Probe;
 use framewire_loadtest::report::TargetInfo;
 use framewire_loadtest::url::Url;
-use framewire_loadtest::{Check, Plan, Stop, Strategy};
+use framewire_loadtest::{Check, Plan, Retries, Stop, Strategy};
 
 use super::args::RunArgs;
 use super::emulator;
@@ -18,6 +18,8 @@ use super::script::{Dialect, Options, ScriptTarget};
 
 /// How long the check before the first run waits for the target.
 const TIMEOUT: Duration = Duration::from_secs(3);
+/// The waits before retries, if `--retries` does not set others.
+const WAITS: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(100)];
 /// The path to which `?message={}` is added for a plain GET. It is the endpoint of the study of 2025 (docs/study.md).
 const ECHO: &str = "/mgbaendpoint";
 
@@ -221,8 +223,20 @@ fn unreachable(url: &Url, advice: &str) -> String {
     format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)")
 }
 
+/// The waits before the retries of a request. Only `pool-retry` uses them, so other strategies refuse `--retries`.
+fn retries(strategy: Strategy, args: &RunArgs) -> anyhow::Result<Retries> {
+    match &args.retries {
+        Some(_) if strategy != Strategy::PoolRetry => {
+            bail!("--retries is for --strategy pool-retry; leave it out for {strategy}")
+        }
+        Some(retries) => Ok(retries.clone()),
+        None => Ok(Retries::new(WAITS)),
+    }
+}
+
 fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
     let strategy = args.strategy.unwrap_or(if args.http2 { Strategy::Mux } else { Strategy::Pool });
+    let retries = retries(strategy, args)?;
     let reuse = match strategy {
         Strategy::PerRequest => Reuse { keep_alive: false, ..Reuse::default() },
         Strategy::Mux if args.http2 => Reuse::default(),
@@ -231,7 +245,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
              (per-request)"
         ),
         Strategy::Single | Strategy::Pool => Reuse::default(),
-        Strategy::PoolRetry => Reuse { retries: args.retries.clone(), ..Reuse::default() },
+        Strategy::PoolRetry => Reuse { retries, ..Reuse::default() },
         Strategy::PoolKeepBroken => {
             bail!("--strategy pool-keep-broken is for marker:// and link:// targets; use pool")
         }
@@ -306,7 +320,7 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
     // A host that cannot be found is reported now, before the first run.
     url.resolve()?;
     let check = args.check.clone().unwrap_or(Check::Echo);
-    let retries = args.retries.clone();
+    let retries = retries(strategy, args)?;
     let options = Options { timeout: args.timeout, check, retries, nagle: args.nagle, ..Options::default() };
     let target = Arc::new(ScriptTarget::new(url.authority(), strategy, dialect, options));
     Ok(BenchTarget::Script { url, target })
@@ -316,6 +330,7 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
 fn embedded(args: &RunArgs) -> anyhow::Result<BenchTarget> {
     ensure!(args.strategy.is_none(), "the embedded core has no sockets; leave --strategy out");
     ensure!(!args.nagle, "the embedded core has no sockets; leave --nagle out");
+    ensure!(args.retries.is_none(), "the embedded core has no sockets; leave --retries out");
     ensure!(!args.raw, "--raw is for marker:// targets; leave it out for the embedded core");
     ensure!(!args.unframed, "--unframed is for marker:// targets; leave it out for the embedded core");
     if let Some(option) = args.http_option() {

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rustls::CertificateError;
 use serde_json::Value;
 use ureq::Agent;
 use ureq::http::{HeaderMap, Method, Request, Response, Uri};
@@ -88,7 +89,7 @@ struct Draft<'a> {
     target: &'a str,
     body: &'a [u8],
     content_type: &'static str,
-    /// The longest time until the reply is complete; `None` for a stream.
+    /// The longest time until the reply is complete; `None` for a stream, and for a wait without a limit.
     limit: Option<Duration>,
     /// The idempotency key, if there is one.
     key: Option<String>,
@@ -298,6 +299,17 @@ impl Client {
         (host, 0).to_socket_addrs().is_ok_and(|mut addresses| addresses.next().is_some())
     }
 
+    /// What to do about an error of TLS.
+    fn tls_advice(&self, error: &Error) -> &'static str {
+        if is_for_other_name(error) {
+            "use a name or an address that is in the server's certificate"
+        } else if self.address.certificate.is_some() {
+            "--cacert must name the PEM file that the server has as --tls-cert"
+        } else {
+            "name the server's certificate with --cacert FILE"
+        }
+    }
+
     /// The error for a connection that broke or could not be opened.
     fn broken(&self, draft: &Draft<'_>, error: &Error) -> Failure {
         let url = self.url();
@@ -313,9 +325,9 @@ impl Client {
                 draft.target,
                 draft.limit.unwrap_or(TIMEOUT).as_secs()
             ),
-            error if is_about_tls(error) => format!(
-                "no secure connection to {url}: {why}\n  name the server's certificate with --cacert FILE"
-            ),
+            error if is_about_tls(error) => {
+                format!("no secure connection to {url}: {why}\n  {}", self.tls_advice(error))
+            }
             _ if self.never_sent(error) => format!(
                 "no server at {url}: {why}\n  start one with `framewire serve`, or name its address with --url or \
                  FRAMEWIRE_URL"
@@ -323,6 +335,17 @@ impl Client {
             _ => format!("the connection to {url} broke: {why}"),
         })
     }
+}
+
+/// Whether the server's certificate is for another name or address.
+fn is_for_other_name(error: &Error) -> bool {
+    let error = match error {
+        Error::Rustls(error) => Some(error),
+        Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
+        _ => None,
+    };
+    let Some(rustls::Error::InvalidCertificate(problem)) = error else { return false };
+    matches!(problem, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
 /// The error for a request that a server refused with this status, for the reason `detail`.

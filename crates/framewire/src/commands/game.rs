@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::Embedded;
-use framewire_emulator::embedded::{Config, Patching, Rom, Speed};
+use framewire_emulator::embedded::{Config, Mods, Options, Patching, Rom, Speed};
 use framewire_http::{Access, App, Emulators, Served, Token, Tokens};
-use framewire_libmgba::Core;
 use framewire_protocol::sequence;
 use framewire_symbols::SymbolFiles;
 use serde_json::{Value, json};
@@ -27,8 +26,10 @@ const FRAMES: u64 = 3600;
 /// The timeout of an `advance` request. The server lets a request with [`FRAMES`] frames wait for the same time:
 /// [`DEADLINE`] plus 50 ms for each frame.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// How long the server waits for the core: at least as long as [`FRAMES`] frames take on a slow machine.
+/// How long the server waits for the core, in addition to the time for frames. It is long enough for a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
+/// The battery save of a game that starts without one, and whose save is not kept.
+const NO_SAVE: &str = "/dev/null";
 
 /// The arguments that start a game.
 #[derive(Debug, clap::Args)]
@@ -70,17 +71,14 @@ impl GameArgs {
             .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
         let symbols = symbols::load(&self.symbols, bytes == choose::DEMO_ROM)
             .map_err(|error| Failure::Input(output::causes_in_a_line(error.as_ref())))?;
-        // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the end.
-        let game = Rom::Bytes(bytes.leak());
-        let config = Config { speed: Speed::Unlimited, paused: true, ..Config::new(game) };
-        let core = Embedded::start(config).map_err(|error| {
-            // An error about the file contains its path; an error about the bytes does not.
-            let why = match Core::open(rom) {
-                Err(error) => output::causes_in_a_line(&error),
-                Ok(_) => format!("{}: {}", rom.display(), output::causes_in_a_line(&error)),
-            };
-            Failure::Input(format!("--rom: {why}"))
-        })?;
+        // A core that gets the ROM as bytes would write them to a temporary folder. Nothing would remove that folder
+        // when a signal ends this process, and slots would be in that folder instead of next to the ROM.
+        let options = Options { patching: Patching::NextTo, ..Options::default() };
+        let mods = Mods { options, save: Some(NO_SAVE.into()), ..Mods::default() };
+        let game = Rom::File(rom.clone());
+        let config = Config { speed: Speed::Unlimited, paused: true, mods, ..Config::new(game) };
+        let core = Embedded::start(config)
+            .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
         serve(core, symbols).map(Some).map_err(|error| {
             Failure::Refused(format!(
                 "cannot start a server for {}: {}",

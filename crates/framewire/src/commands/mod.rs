@@ -33,7 +33,7 @@ pub enum Failure {
     /// Something on the command line cannot be used.
     #[error("{0}")]
     Input(String),
-    /// There is no server, or the connection to it broke.
+    /// There is no server, the connection to it broke, or what answers is not a Framewire server of this version.
     #[error("{0}")]
     Connection(String),
     /// The program that reads the output has ended, as in `framewire watch score | head`. This counts as a success.

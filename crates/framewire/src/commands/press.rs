@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::client::Client;
 use super::server::ServerArgs;
 use super::{EXIT_CODES, Failure, field, print};
 
@@ -44,7 +45,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let target = if args.no_wait { "/v1/input" } else { "/v1/input?wait=true" };
     let body = json!({"sequence": sequence}).to_string();
-    let reply = session.client.change_within("POST", target, &body, TIMEOUT, None)?.json()?;
+    let reply = session.client.change_within("POST", target, &body, TIMEOUT, None);
+    let reply = reply.map_err(|failure| with_pause(failure, &session.client))?.json()?;
     show(args, &reply)?;
     if args.no_wait {
         return Ok(());
@@ -58,6 +60,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "the keys are still being played; the emulator is paused or slow (--no-wait does not wait)"
                 .to_owned(),
         )),
+    }
+}
+
+/// The failure of a press. If the server refused it and the emulator is paused, the text also says so: the keys of this
+/// press, or of an earlier one, may be waiting for the game to continue.
+fn with_pause(failure: Failure, client: &Client) -> Failure {
+    let why = match failure {
+        Failure::Refused(why) => why,
+        other => return other,
+    };
+    let state = client.get("/v1/emulator").and_then(|reply| reply.json());
+    if state.is_ok_and(|state| state.get("run").and_then(Value::as_str) == Some("paused")) {
+        Failure::Refused(format!("{why}\n  the emulator is paused; POST /v1/resume continues it"))
+    } else {
+        Failure::Refused(why)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `framewire read`: reads memory.
 
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 
 use super::client::encode;
@@ -23,7 +24,8 @@ and the value. All values are read in the same frame.
 {EXIT_CODES}"))]
 pub struct Args {
     /// What to read: the name of a symbol, such as score or presses[2], or a number, such as 0x02000044
-    #[arg(value_name = "ADDRESS", required = true, add = complete::symbols())]
+    #[arg(value_name = "ADDRESS", required = true, value_parser = NonEmptyStringValueParser::new(),
+        add = complete::symbols())]
     addresses: Vec<String>,
     /// The type of the numbers [default: the symbol's type, or u8]
     #[arg(long = "type", value_name = "TYPE", value_parser = NUMBER_TYPES, conflicts_with = "length")]

@@ -31,7 +31,7 @@ pub struct Args {
     server: ServerArgs,
 }
 
-/// Prints changes until Ctrl+C.
+/// Prints changes until Ctrl+C, until there were as many as `--count` says, or until the server ends the watch.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
     let query: Vec<String> =

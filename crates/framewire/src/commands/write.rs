@@ -1,5 +1,6 @@
 //! `framewire write`: writes memory.
 
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use super::client::encode;
@@ -20,7 +21,7 @@ Without --json, the command prints nothing if the value was written.
 {EXIT_CODES}"))]
 pub struct Args {
     /// Where to write: the name of a symbol, such as score or presses[2], or a number, such as 0x02000044
-    #[arg(value_name = "ADDRESS", add = complete::symbols())]
+    #[arg(value_name = "ADDRESS", value_parser = NonEmptyStringValueParser::new(), add = complete::symbols())]
     address: String,
     /// The number to write, such as 500, -1 or 0x1f4
     #[arg(value_name = "VALUE", value_parser = number, allow_negative_numbers = true, required_unless_present = "bytes")]

@@ -200,7 +200,7 @@ async fn script(address: &str) -> Finding {
             ok(format!("script {version} answers at {address}"))
         }
         Found::Script(Script::Framewire(version)) => wrong(
-            format!("script {version} answers at {address}, this program is {mine}"),
+            format!("script {version} answers at {address}; this program is {mine}"),
             "write this program's script (`framewire script -o framewire.lua`) and load it again",
         ),
         Found::Script(Script::MgbaHttp) => wrong(

@@ -16,6 +16,7 @@ use framewire_mcp::{
 use tokio::sync::Mutex;
 use tracing::info;
 
+use crate::choose::Started;
 use crate::commands::client::{Address, Client};
 use crate::commands::server;
 use crate::settings::Settings;
@@ -93,7 +94,7 @@ async fn serve_stdio(args: Args) -> anyhow::Result<()> {
         symbols: args.symbols,
         data: args.data,
         paused: true,
-        allow_script: args.allow_script,
+        allow_script: Some(args.allow_script),
         ..Settings::default()
     };
     let mut options = Options { read_only: args.read_only, ..Options::default() };
@@ -120,7 +121,7 @@ async fn serve_stdio(args: Args) -> anyhow::Result<()> {
     let started = choose::emulators(&settings).await?;
     let mut app =
         App { data: settings.data(), ..App::new(serve::served(&settings, &started)?, settings.deadline()) };
-    app.access.scripts = settings.allow_script;
+    app.access.scripts = args.allow_script;
     let server = LocalServer::new(&app);
     let ended = serve_client(Arc::new(Local(server.calls())), options).await;
     server.close().await;
@@ -143,22 +144,44 @@ async fn serve_client(backend: Arc<dyn Backend>, options: Options) -> anyhow::Re
     }
 }
 
-/// The front end at `/mcp`, for `framewire serve`.
-pub fn front_end(settings: &Settings) -> FrontEnd {
+/// The front end at `/mcp`, for `framewire serve` with these emulators.
+pub fn front_end(settings: &Settings, started: &[Started]) -> FrontEnd {
     let notes = settings.data().map(|data| data.join("notes"));
+    let locks = Locks::new(started.iter().map(|started| started.name.clone()));
     let routes = move |calls: LocalCalls| {
-        // All sessions share the lock `playing`, so that only one tool at a time runs frames.
-        let (notes, playing) = (notes.clone(), Arc::new(Mutex::new(())));
+        let (notes, locks) = (notes.clone(), locks.clone());
         let host = host(&calls);
         let connect: Connect = Arc::new(move |parts| {
             let mut options = Options { notes: notes.clone(), ..Options::default() };
             options.read_query(parts.uri.query().unwrap_or_default())?;
             let backend = Arc::new(Local(calls.for_sender(&parts.extensions)));
-            Ok(Session::new(backend, options, playing.clone()))
+            let playing = locks.of(options.emulator.as_deref());
+            Ok(Session::new(backend, options, playing))
         });
         framewire_mcp::router(host, connect)
     };
     FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
+}
+
+/// A lock for each emulator, by its name. The sessions of an emulator share its lock, so that only one tool at a time
+/// runs the emulator's frames. The first emulator is the default.
+#[derive(Clone)]
+struct Locks(Vec<(String, Arc<Mutex<()>>)>);
+
+impl Locks {
+    fn new(names: impl Iterator<Item = String>) -> Locks {
+        Locks(names.map(|name| (name, Arc::default())).collect())
+    }
+
+    /// The lock for a session with the emulator of this name, or with the default one.
+    fn of(&self, name: Option<&str>) -> Arc<Mutex<()>> {
+        let found = match name {
+            None => self.0.first(),
+            Some(name) => self.0.iter().find(|(known, _)| known == name),
+        };
+        // If there is no such emulator, all calls of the session fail, so it needs no lock that others have.
+        found.map(|(_, lock)| lock.clone()).unwrap_or_default()
+    }
 }
 
 /// What the front end's routes need from the server of `calls`: who sent a request, and when the server stops.
@@ -193,5 +216,18 @@ impl Backend for Local {
 
     fn stopped(&self) -> EndFuture<'_> {
         Box::pin(self.0.stopped())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sessions_of_the_same_emulator_wait_for_each_other() {
+        let locks = Locks::new(["red", "blue"].into_iter().map(str::to_owned));
+        let shared = |one, other| Arc::ptr_eq(&locks.of(one), &locks.of(other));
+        assert!(shared(None, Some("red")) && shared(Some("blue"), Some("blue")));
+        assert!(!shared(None, Some("blue")) && !shared(Some("red"), Some("green")));
     }
 }

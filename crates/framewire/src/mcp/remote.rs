@@ -1,6 +1,6 @@
 //! Calls the JSON-RPC methods of a remote server over HTTP. The server's OpenAPI document says which route each method
-//! has. Requests that change something have an idempotency key. So they are not performed twice if the connection
-//! breaks.
+//! has, and whether requests to it can have an idempotency key. Each request that can have a key has one. So it is not
+//! performed twice if the connection breaks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use framewire_mcp::{Backend, CallFuture, EndFuture, Object, Problem};
 use serde_json::{Value as Json, json};
 
+use crate::commands::Failure;
 use crate::commands::client::{Client, encode};
 
 /// The timeout of a request: longer than any request takes.
@@ -32,6 +33,8 @@ struct Route {
     path: String,
     /// The names of the parameters in the query.
     query: Vec<String>,
+    /// Whether requests can have an idempotency key.
+    takes_key: bool,
 }
 
 impl Remote {
@@ -49,13 +52,12 @@ impl Remote {
             for (method, operation) in item.as_object().into_iter().flatten() {
                 let Some(id) = operation["operationId"].as_str() else { continue };
                 let parameters = operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let takes_key = parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key");
                 let in_query = parameters.iter().filter(|parameter| parameter["in"] == "query");
                 let query =
                     in_query.filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned())).collect();
-                routes.insert(
-                    id.to_owned(),
-                    Route { method: method.to_uppercase(), path: path.clone(), query },
-                );
+                let route = Route { method: method.to_uppercase(), path: path.clone(), query, takes_key };
+                routes.insert(id.to_owned(), route);
             }
         }
         Ok(Remote { client: Arc::new(client), routes })
@@ -79,6 +81,12 @@ impl Backend for Remote {
     /// Always false, because this program does not know the rights of the token. The server refuses what the token does
     /// not allow.
     fn only_reads(&self) -> bool {
+        false
+    }
+
+    /// False: each request that changes something has an idempotency key, with which the server completes it even if
+    /// the connection breaks.
+    fn ends_dropped_calls(&self) -> bool {
         false
     }
 
@@ -112,6 +120,10 @@ impl Route {
         let body = Json::Object(params).to_string();
         let reply = match self.method.as_str() {
             "GET" => client.get_within(&target, TIMEOUT),
+            "POST" if !self.takes_key => {
+                let late = || Failure::Connection(format!("no reply within {} s", TIMEOUT.as_secs()));
+                client.ask(&target, &body, Some(TIMEOUT)).and_then(|reply| reply.ok_or_else(late))
+            }
             method => client.change_within(method, &target, &body, TIMEOUT, key),
         };
         let reply = reply.map_err(|error| error.to_string())?;

@@ -131,6 +131,10 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         let [before, after] = &played.watched;
         json["changed"] = play::changes(before, after);
     }
+    // The picture counts as sent from here on, so nothing may fail after it.
+    if let Some(note) = note {
+        notes::add(&session, played.frame, &note).await?;
+    }
     let picture = match picture {
         Some(options) => {
             let picture = options.picture(&played.picture)?;
@@ -138,9 +142,6 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         }
         None => None,
     };
-    if let Some(note) = note {
-        notes::add(&session, played.frame, &note).await?;
-    }
     Ok(Reply { json, picture })
 }
 

@@ -26,7 +26,8 @@ const LOCKSTEP: u32 = 60_000;
 pub(super) const SNAPSHOT: &str = r#"
 "action":{"type":"string","enum":["save","load","list","compare","delete"]},
 "name":{"type":"string"},"to":{"type":"string"},"note":{"type":"string"},
-"replace":{"type":"boolean","description":"Overwrite"}"#;
+"replace":{"type":"boolean","description":"Overwrite"},
+"force":{"type":"boolean"}"#;
 
 pub(super) const CONTROL: &str = r#"
 "action":{"type":"string","enum":["pause","resume","reset","speed"]},"speed":{"type":"number"}"#;
@@ -51,6 +52,8 @@ struct SnapshotArguments {
     note: Option<String>,
     #[serde(default)]
     replace: bool,
+    #[serde(default)]
+    force: bool,
 }
 
 #[derive(Deserialize)]
@@ -89,14 +92,16 @@ pub(super) fn listed(reply: &Json, name: &str, fields: &[&str]) -> Json {
 }
 
 pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
-    let SnapshotArguments { action, name, to, note, replace } = arguments(given)?;
+    let SnapshotArguments { action, name, to, note, replace, force } = arguments(given)?;
     let json = match action {
         SnapshotAction::Save => {
             let mut body = json!({"replace": replace, "note": note.unwrap_or_default()});
             set(&mut body, "name", name);
             only(&session.call("saveSnapshot", body).await?, &["name", "frame"])
         }
-        SnapshotAction::Load => session.call("loadSnapshot", json!({"name": needed(name)?})).await?,
+        SnapshotAction::Load => {
+            session.call("loadSnapshot", json!({"name": needed(name)?, "force": force})).await?
+        }
         SnapshotAction::List => {
             let reply = session.call("snapshots", json!({"limit": MAX_LISTED})).await?;
             let all = listed(&reply, "snapshots", &SNAPSHOT_FIELDS);

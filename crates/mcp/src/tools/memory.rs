@@ -20,8 +20,10 @@ const MAX_COUNT: u32 = 1024;
 const MAX_LISTED: usize = 50;
 /// The largest number of places that are listed for a text.
 const MAX_FOUND: usize = 20;
-/// How many bytes of a domain the tool `text` searches at once.
+/// The largest number of bytes that one call of the method `find` searches.
 const CHUNK: u32 = 1 << 20;
+/// The types of numbers in memory.
+const TYPES: [&str; 6] = ["u8", "u16", "u32", "i8", "i16", "i32"];
 /// The longest text that is searched for, in bytes.
 const MAX_TEXT: usize = 256;
 
@@ -53,7 +55,7 @@ pub(super) const TEXT: &str = r#"
 "address":{"type":"string","description":"Read here"},"length":{"type":"integer","description":"Bytes (64)"},
 "find":{"type":"string","description":"Or find this text"},
 "domain":{"type":"string","description":"Where to find (wram, iwram)"},
-"table":{"type":"object","additionalProperties":{"type":"string"},"description":"Default: ASCII. A byte of \"\" ends the text"}"#;
+"table":{"type":"object","additionalProperties":{"type":"string"},"description":"Default: ASCII. A byte for \"\" ends the text"}"#;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,27 +107,45 @@ fn addresses(address: &str, kind: Option<&str>, count: u32) -> Vec<String> {
     let number = number(address);
     // Without a type, the elements have the size of the symbol's type.
     let element = if kind.is_none() { element(address) } else { None };
+    // Without an index, an array in a structure, such as `party[1].moves`, is a u8 for the server.
+    let needs_index = count > 1 && address.contains('.') && !address.ends_with(']');
     (0..count)
         .map(|index| match (number, element) {
             (Some(number), _) => number.wrapping_add(index * size).to_string(),
+            (None, Some((name, first))) if index > 0 || needs_index => {
+                format!("{name}[{}]", first.saturating_add(index))
+            }
             (None, _) if index == 0 => address.to_owned(),
-            (None, Some((name, first))) => format!("{name}[{}]", first.saturating_add(index)),
-            (None, None) => format!("{address}+{}", index * size),
+            (None, _) => format!("{address}+{}", index * size),
         })
         .collect()
 }
 
-/// The name and the index of an address such as `presses[3]`. The index of `presses` is 0.
+/// The name and the index of an address such as `presses[3]` or `party[1].moves[3]`. The index of `presses` is 0.
 fn element(address: &str) -> Option<(&str, u32)> {
     let (name, index) = match address.strip_suffix(']') {
         Some(rest) => {
-            let (name, index) = rest.split_once('[')?;
-            (name, index.parse().ok()?)
+            let (name, index) = rest.rsplit_once('[')?;
+            (name, number(index.trim())?)
         }
         None => (address, 0),
     };
     let is_name = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
-    (is_name && !name.contains(['[', '+', '-'])).then_some((name, index))
+    // `u16[0x02000038]` is an address that is read from memory, and not an element.
+    if is_name && !TYPES.contains(&name) && !has_offset(name) { Some((name, index)) } else { None }
+}
+
+/// Whether an address has a `+` or a `-` outside of brackets, such as `score+2`.
+fn has_offset(address: &str) -> bool {
+    let mut depth = 0;
+    address.chars().any(|letter| {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && matches!(letter, '+' | '-')
+    })
 }
 
 fn number(text: &str) -> Option<u32> {
@@ -420,46 +440,44 @@ pub(super) async fn text(session: Arc<Session>, given: Object) -> Result<Reply, 
 
 /// Finds bytes in a memory domain, or by default in all work RAM.
 async fn find_bytes(session: &Session, wanted: &[u8], domain: Option<&str>) -> Result<Reply, ToolError> {
-    let reply = session.call("v1.domains", json!({})).await?;
-    let all = reply["domains"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_wanted = |id: &str| match domain {
-        Some(domain) => id == domain,
-        None => matches!(id, "wram" | "iwram" | "hram"),
+    let calls = match domain {
+        Some(domain) => areas(session, domain, wanted.len() as u32).await?,
+        // Without areas, the method `find` searches all work RAM.
+        None => vec![json!([])],
     };
-    let chosen: Vec<&Json> = all.iter().filter(|each| each["id"].as_str().is_some_and(is_wanted)).collect();
-    if chosen.is_empty() {
-        let ids: Vec<&str> = all.iter().filter_map(|each| each["id"].as_str()).collect();
-        return Err(ToolError(format!(
-            "domain is {:?}; use one of {}",
-            domain.unwrap_or_default(),
-            ids.join(", ")
-        )));
-    }
     let (mut places, mut total) = (Vec::new(), 0);
-    for each in chosen {
-        let id = each["id"].as_str().unwrap_or_default();
-        let number = |name: &str| u32::try_from(each[name].as_u64().unwrap_or_default()).unwrap_or_default();
-        let (base, size) = (number("base"), number("size"));
-        let mut offset = 0;
-        while offset < size {
-            // Each chunk overlaps the next one, so that a text that begins in one and ends in the other is found too.
-            let length = (CHUNK + wanted.len() as u32 - 1).min(size - offset);
-            let (_, memory) = bytes(session, &offset.to_string(), length, Some(id)).await?;
-            for (at, window) in memory.windows(wanted.len()).enumerate() {
-                if window == wanted {
-                    total += 1;
-                    if places.len() < MAX_FOUND {
-                        let at = offset + at as u32;
-                        places.push(
-                            json!({"domain": id, "offset": at, "address": format!("{:#010x}", base + at)}),
-                        );
-                    }
-                }
-            }
-            offset += CHUNK;
+    for areas in calls {
+        let params =
+            json!({"bytes": hex_digits(wanted), "encoding": "hex", "areas": areas, "limit": MAX_FOUND});
+        let reply = session.call("find", params).await?;
+        total += reply["count"].as_u64().unwrap_or_default();
+        // The domains of a Game Boy are banked, so only the server knows the address of a place.
+        let found = listed(&reply, "places", &["domain", "offset", "bank", "address", "symbol"]);
+        let room = MAX_FOUND - places.len();
+        places.extend(found.as_array().into_iter().flatten().take(room).cloned());
+    }
+    for place in &mut places {
+        if let Some(address) = place["address"].as_u64() {
+            place["address"] = format!("{address:#010x}").into();
         }
     }
     Ok(json!({"found": places, "total": total}).into())
+}
+
+/// The areas of a memory domain for the method `find`, one list of areas for each call. All areas together cover the
+/// domain. They overlap, so that `length` bytes that begin in one area and end in the next are found, and only once.
+async fn areas(session: &Session, domain: &str, length: u32) -> Result<Vec<Json>, ToolError> {
+    let reply = session.call("v1.domains", json!({})).await?;
+    let all = reply["domains"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let Some(known) = all.iter().find(|each| each["id"] == domain) else {
+        let ids: Vec<&str> = all.iter().filter_map(|each| each["id"].as_str()).collect();
+        return Err(ToolError(format!("domain is {domain:?}; use one of {}", ids.join(", "))));
+    };
+    let size = known["size"].as_u64().and_then(|size| u32::try_from(size).ok()).unwrap_or_default();
+    let area =
+        |offset: u32| json!([{"domain": domain, "address": offset, "length": CHUNK.min(size - offset)}]);
+    let offsets = (0..size).step_by((CHUNK - length + 1) as usize);
+    Ok(offsets.filter(|offset| size - offset >= length).map(area).collect())
 }
 
 #[cfg(test)]
@@ -493,5 +511,20 @@ mod tests {
         assert_eq!(addresses("presses[3]", Some("u16"), 2), ["presses[3]", "presses[3]+2"]);
         assert_eq!(addresses("score+2", None, 2), ["score+2", "score+2+1"]);
         assert_eq!(addresses("score", Some("u16"), 2), ["score", "score+2"]);
+        assert_eq!(addresses("u16[0x02000038]", None, 2), ["u16[0x02000038]", "u16[0x02000038]+1"]);
+    }
+
+    #[test]
+    fn elements_in_structures_and_with_an_index_in_hex_are_not_read_as_bytes() {
+        assert_eq!(addresses("cells[0x1]", None, 2), ["cells[0x1]", "cells[2]"]);
+        assert_eq!(addresses("party[1].moves[0]", None, 2), ["party[1].moves[0]", "party[1].moves[1]"]);
+        assert_eq!(
+            addresses("party[i - 1].moves[2]", None, 2),
+            ["party[i - 1].moves[2]", "party[i - 1].moves[3]"]
+        );
+        assert_eq!(addresses("party[1].moves", None, 2), ["party[1].moves[0]", "party[1].moves[1]"]);
+        assert_eq!(addresses("party[1].moves", None, 1), ["party[1].moves"]);
+        // The server refuses an index of something that is not an array.
+        assert_eq!(addresses("party[0].hp", None, 2), ["party[0].hp[0]", "party[0].hp[1]"]);
     }
 }

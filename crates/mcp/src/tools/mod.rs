@@ -26,8 +26,33 @@ pub(crate) struct ToolError(pub(crate) String);
 
 impl From<Problem> for ToolError {
     fn from(problem: Problem) -> ToolError {
-        ToolError(problem.detail)
+        ToolError(in_tools(problem.detail))
     }
+}
+
+/// What the server's errors advise, and what the same advice is for a client that has only tools.
+const INSTEAD: [(&str, &str); 5] = [
+    ("POST /v1/search", "the action begin of search"),
+    (
+        "DELETE /v1/recording completes it, and GET says",
+        "the action stop of record completes it, and status says",
+    ),
+    ("POST /v1/resume", "the action resume of control"),
+    ("GET /v1/symbols", "the tool symbols"),
+    ("with \"force\" it", "with force it"),
+];
+
+/// Replaces the routes in an error of the server with tools.
+fn in_tools(mut text: String) -> String {
+    // A session has only one emulator, so an error need not name it.
+    if let Some((before, rest)) = text.split_once("?emulator=") {
+        let after = rest.find(' ').map_or("", |at| &rest[at..]);
+        text = format!("{before}{after}");
+    }
+    for (route, tool) in INSTEAD {
+        text = text.replace(route, tool);
+    }
+    text
 }
 
 /// Sets a field of an object, if there is a value for it.
@@ -375,6 +400,119 @@ mod tests {
             pictures.push(reply.picture.is_some());
         }
         assert_eq!(pictures, [true, true, false, false]);
+    }
+
+    #[tokio::test]
+    async fn a_picture_does_not_count_as_sent_if_the_note_fails() {
+        let replies = |method: &str, _: &Json| match method {
+            "run" => Some(
+                json!({"frame": 2, "why": "frames", "frames": 2, "steps": [{}], "then": [{"value": "AAAA"}]}),
+            ),
+            "emulatorState" => Some(json!({"title": "GAME", "checksum": "00000000"})),
+            _ => None,
+        };
+        // There can be no folder here, because a file is in its place.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let options = Options { notes: Some(file.path().join("notes")), ..Options::default() };
+        let session = Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()));
+        let act = async |given: Json| {
+            let Json::Object(given) = given else { unreachable!() };
+            acting::act(session.clone(), given).await
+        };
+        let ToolError(error) =
+            act(json!({"keys": "A:2", "picture": {}, "note": "here"})).await.err().unwrap();
+        assert!(error.contains("the note cannot be written"), "{error}");
+        let reply = act(json!({"keys": "A:2", "picture": {}})).await.ok().unwrap();
+        assert!(reply.picture.is_some(), "{}", reply.json);
+    }
+
+    #[tokio::test]
+    async fn the_note_of_a_repeated_call_is_not_written_again_after_other_notes() {
+        let replies = |method: &str, params: &Json| match method {
+            "run" => {
+                let frame = if params["idempotency_key"] == "first" { 9 } else { 10 };
+                Some(json!({"frame": frame, "why": "frames", "frames": 2, "steps": [{}], "then": []}))
+            }
+            "emulatorState" => Some(json!({"title": "GAME", "checksum": "00000000"})),
+            _ => None,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { notes: Some(folder.path().to_owned()), ..Options::default() };
+        let session = Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()));
+        for (key, note) in [("first", "a door"), ("second", "a key"), ("first", "a door")] {
+            let Json::Object(given) = json!({"keys": "A:2", "note": note, "key": key}) else {
+                unreachable!()
+            };
+            acting::act(session.clone(), given).await.ok().unwrap();
+        }
+        let notes = crate::notes::last(&session, 12).await.ok().unwrap();
+        let texts: Vec<&str> = notes.iter().map(|note| note.note.as_str()).collect();
+        assert_eq!(texts, ["a door", "a key"]);
+    }
+
+    #[tokio::test]
+    async fn a_found_text_has_the_address_of_its_bank() {
+        let session = session_with(|method, _| {
+            let place = json!({"domain": "wram", "offset": 0x2010, "bank": 2, "address": 0xd010, "symbol": null,
+                "watch": "bytes[wram:0x2010, 2]", "data": "4841"});
+            (method == "find").then(|| json!({"frame": 1, "count": 1, "places": [place]}))
+        });
+        let Json::Object(given) = json!({"find": "HA"}) else { unreachable!() };
+        let reply = memory::text(session, given).await.ok().unwrap().json;
+        let place = json!({"domain": "wram", "offset": 0x2010, "bank": 2, "address": "0x0000d010"});
+        assert_eq!(reply, json!({"found": [place], "total": 1}));
+    }
+
+    #[tokio::test]
+    async fn a_text_in_a_large_domain_is_found_once_even_where_two_searches_meet() {
+        // The emulator has the text at these offsets.
+        const PLACES: [u64; 4] = [0, 0xf_ffff, 0x10_0000, 0x1f_fffd];
+        let session = session_with(|method, params| match method {
+            "v1.domains" => {
+                Some(json!({"domains": [{"id": "wram", "size": 4}, {"id": "cart0", "size": 0x20_0000}]}))
+            }
+            "find" => {
+                let area = &params["areas"][0];
+                let (first, length) = (area["address"].as_u64()?, area["length"].as_u64()?);
+                assert!(area["domain"] == "cart0" && length <= 1 << 20, "{area}");
+                let found = PLACES.into_iter().filter(|at| *at >= first && at + 3 <= first + length);
+                let places: Vec<Json> = found.map(|at| json!({"domain": "cart0", "offset": at})).collect();
+                Some(json!({"count": places.len(), "places": places}))
+            }
+            _ => None,
+        });
+        let find = async |domain: &str| {
+            let Json::Object(given) = json!({"find": "HAL", "domain": domain}) else { unreachable!() };
+            memory::text(session.clone(), given).await
+        };
+        let reply = find("cart0").await.ok().unwrap().json;
+        let offsets: Vec<u64> = reply["found"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|place| place["offset"].as_u64().unwrap())
+            .collect();
+        assert_eq!((offsets, &reply["total"]), (PLACES.to_vec(), &json!(4)));
+        let ToolError(error) = find("sram").await.err().unwrap();
+        assert_eq!(error, "domain is \"sram\"; use one of wram, cart0");
+    }
+
+    #[test]
+    fn errors_advise_tools_and_not_routes() {
+        for (detail, text) in [
+            (
+                "there is no search 3; begin a new one with POST /v1/search (a search ends",
+                "there is no search 3; begin a new one with the action begin of search (a search ends",
+            ),
+            (
+                "DELETE /v1/recording?emulator=demo completes it, and GET says how far it is",
+                "the action stop of record completes it, and status says how far it is",
+            ),
+            ("with \"force\" it is loaded all the same", "with force it is loaded all the same"),
+        ] {
+            let problem = Problem { status: 409, detail: detail.to_owned() };
+            assert_eq!(ToolError::from(problem).0, text);
+        }
     }
 
     #[tokio::test]

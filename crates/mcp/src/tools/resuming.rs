@@ -12,8 +12,6 @@ use crate::picture::PictureOptions;
 use crate::play;
 use crate::session::{Session, arguments};
 
-/// The number of notes in a summary.
-const NOTES: usize = 12;
 /// The number of snapshots in a summary.
 const SNAPSHOTS: usize = 5;
 
@@ -26,7 +24,7 @@ pub(super) async fn resume(session: Arc<Session>, given: Object) -> Result<Reply
     let NoArguments {} = arguments(given)?;
     let state = session.call("emulatorState", json!({})).await?;
     let mut json = json!({"title": state["title"], "run": state["run"]});
-    let notes = notes::last(&session, NOTES).await?;
+    let notes = notes::last(&session, notes::LATEST).await?;
     let note = |note: notes::Note| match note.recording {
         Some(recording) => format!("frame {} (recording {recording}): {}", note.frame, note.note),
         None => format!("frame {}: {}", note.frame, note.note),

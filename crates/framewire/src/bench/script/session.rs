@@ -28,7 +28,7 @@ enum Kept {
     Single(Mutex<Option<Connection>>),
     PerRequest,
     Pool(SyncMutex<Vec<Connection>>),
-    /// A pool that also keeps broken connections.
+    /// A pool that also keeps broken connections. It does not keep a connection whose message timed out.
     PoolKeepBroken(SyncMutex<Vec<Connection>>),
     Pipeline(Mutex<Option<Arc<Pipeline>>>),
     Link(SyncMutex<Option<Arc<Link>>>),

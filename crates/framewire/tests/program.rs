@@ -1,0 +1,286 @@
+//! Tests the program as users run it: one-shot commands, settings, and the MCP front end.
+#![cfg(all(feature = "embedded", unix))]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rcgen::{CertificateParams, KeyPair};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use ureq::Agent;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_framewire");
+
+/// A folder with a copy of the demo game.
+fn folder_with_game() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let game = folder.path().join("game.gba");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rom/framewire-demo.gba"), &game).unwrap();
+    (folder, game)
+}
+
+/// The names of the files in a folder, in alphabetical order.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn run(args: &[&str]) -> Output {
+    Command::new(PROGRAM).args(args).output().unwrap()
+}
+
+#[track_caller]
+fn succeeds(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a command that must fail with this exit code. Returns what it wrote to standard error.
+#[track_caller]
+fn fails(args: &[&str], code: i32) -> String {
+    let output = run(args);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+    said
+}
+
+/// A process of `framewire serve`. It ends with the test.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    /// Starts the server in this folder, in which it also keeps its data.
+    fn start(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Server {
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .envs(variables.iter().copied())
+            .env("FRAMEWIRE_DATA", folder.join("data"))
+            .current_dir(folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Server { child, url }
+    }
+
+    /// Sends a `POST` request with a JSON body. Returns the status and the reply.
+    fn post(&self, path: &str, body: &Json) -> (u16, Json) {
+        post(&format!("{}{path}", self.url), body)
+    }
+
+    /// Whether clients can run Lua code.
+    fn runs_scripts(&self) -> bool {
+        self.post("/v1/script", &json!({"code": "return 1"})).0 == 200
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn post(url: &str, body: &Json) -> (u16, Json) {
+    let agent: Agent = Agent::config_builder().http_status_as_error(false).proxy(None).build().into();
+    let request = agent
+        .post(url)
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2025-11-25");
+    let mut reply = request.send(body.to_string()).unwrap();
+    let text = reply.body_mut().read_to_string().unwrap();
+    (reply.status().as_u16(), serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// The message that calls a tool.
+fn tool_call(name: &str, arguments: Json) -> Json {
+    json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
+}
+
+/// The JSON in the reply to a call of a tool that succeeded.
+#[track_caller]
+fn result_of(reply: &Json) -> Json {
+    assert_ne!(reply["result"]["isError"], true, "{reply}");
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{reply}"));
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_command_with_a_rom_leaves_no_files_even_if_it_is_killed() {
+    let ((_folder, game), temporary) = (folder_with_game(), tempfile::tempdir().unwrap());
+    let command = |args: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).arg("--rom").arg(&game).env("TMPDIR", temporary.path());
+        command
+    };
+    assert_eq!(command(&["read", "lives"]).output().unwrap().status.code(), Some(0));
+    assert_eq!(command(&["wait", "0", "--timeout", "0.3"]).output().unwrap().status.code(), Some(1));
+    let mut watch = command(&["watch", "lives"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(watch.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("lives"), "{line}");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert_eq!(files(temporary.path()), [""; 0]);
+}
+
+#[test]
+fn a_command_with_a_rom_uses_the_slots_next_to_the_rom_and_no_battery_save() {
+    let (folder, game) = folder_with_game();
+    let game = game.to_str().unwrap();
+    let missing = fails(&["state", "load", "--rom", game, "--slot", "1"], 1);
+    assert!(missing.contains("slot 1") && !missing.contains("ops[0]"), "{missing}");
+    succeeds(&["state", "save", "--rom", game, "--after", "100", "--slot", "1"]);
+    assert_eq!(files(folder.path()), ["game.gba", "game.ss1"]);
+    let loaded = succeeds(&["state", "load", "--rom", game, "--slot", "1"]);
+    assert!(loaded.starts_with("slot 1: loaded"), "{loaded}");
+    fs::write(folder.path().join("game.sav"), [7_u8; 16]).unwrap();
+    succeeds(&["read", "--rom", game, "--after", "10", "lives"]);
+    assert_eq!(fs::read(folder.path().join("game.sav")).unwrap(), [7_u8; 16]);
+}
+
+#[test]
+fn a_variable_switches_off_what_the_settings_file_allows() {
+    let (folder, _game) = folder_with_game();
+    fs::write(folder.path().join("framewire.toml"), "rom = \"game.gba\"\nallow-script = true\n").unwrap();
+    assert!(Server::start(folder.path(), &[], &[]).runs_scripts());
+    assert!(!Server::start(folder.path(), &[], &[("FRAMEWIRE_ALLOW_SCRIPT", "false")]).runs_scripts());
+    let server = Server::start(folder.path(), &["--allow-script"], &[("FRAMEWIRE_ALLOW_SCRIPT", "false")]);
+    assert!(server.runs_scripts());
+}
+
+#[test]
+fn an_empty_address_is_refused_before_a_request() {
+    for args in [&["read", ""][..], &["write", "", "5"]] {
+        let said = fails(args, 2);
+        assert!(said.contains("ADDRESS"), "{said}");
+    }
+}
+
+#[test]
+fn a_press_that_fails_says_that_the_game_is_paused() {
+    let (folder, _game) = folder_with_game();
+    let server = Server::start(folder.path(), &["game.gba", "--deadline", "0.3"], &[]);
+    assert_eq!(server.post("/v1/pause", &json!({})).0, 200);
+    // The second press fails at once, because the keys of the first one are still waiting.
+    for _ in 0..2 {
+        let said = fails(&["press", "A", "--url", &server.url], 1);
+        assert!(said.contains("the emulator is paused; POST /v1/resume continues it"), "{said}");
+    }
+}
+
+#[test]
+fn an_error_about_another_name_in_a_certificate_does_not_ask_for_the_certificate() {
+    let (folder, _game) = folder_with_game();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec!["desk.example".to_owned()]).unwrap();
+    fs::write(file("cert.pem"), certificate.self_signed(&key).unwrap().pem()).unwrap();
+    fs::write(file("key.pem"), key.serialize_pem()).unwrap();
+    fs::set_permissions(file("key.pem"), fs::Permissions::from_mode(0o600)).unwrap();
+    let tls = ["game.gba", "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+    let server = Server::start(folder.path(), &tls, &[]);
+    let said = fails(&["read", "0x02000000", "--url", &server.url, "--cacert", &file("cert.pem")], 3);
+    assert!(said.contains("use a name or an address that is in the server's certificate"), "{said}");
+    let said = fails(&["read", "0x02000000", "--url", &server.url], 3);
+    assert!(said.contains("name the server's certificate with --cacert FILE"), "{said}");
+}
+
+#[test]
+fn a_tool_on_one_emulator_does_not_wait_for_a_tool_on_another() {
+    let (folder, game) = folder_with_game();
+    fs::copy(&game, folder.path().join("other.gba")).unwrap();
+    let server = Server::start(folder.path(), &["--rom", "one=game.gba", "--rom", "two=other.gba"], &[]);
+    let url = format!("{}/mcp?emulator=one", server.url);
+    // This takes four seconds, because the game runs at the console's speed.
+    let waiting =
+        std::thread::spawn(move || post(&url, &tool_call("wait", json!({"until": "0", "frames": 240}))));
+    sleep(Duration::from_millis(300));
+    let (_, reply) = server.post("/mcp?emulator=two", &tool_call("act", json!({"keys": "A"})));
+    assert_eq!(result_of(&reply)["frames"], 1);
+    assert!(!waiting.is_finished(), "the tools ran one after the other");
+    assert_eq!(result_of(&waiting.join().unwrap().1)["frames"], 240);
+}
+
+/// A process of `framewire mcp`, and a session with it.
+struct Mcp {
+    child: Child,
+    writer: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Mcp {
+    fn start(args: &[&str]) -> Mcp {
+        let mut child = Command::new(PROGRAM)
+            .arg("mcp")
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (writer, reader) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut mcp = Mcp { child, writer, lines: BufReader::new(reader).lines() };
+        let client = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        mcp.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
+        mcp.receive();
+        mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        mcp
+    }
+
+    fn send(&mut self, message: &Json) {
+        writeln!(self.writer, "{message}").unwrap();
+    }
+
+    fn receive(&mut self) -> Json {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    #[track_caller]
+    fn call(&mut self, tool: &str, arguments: Json) -> Json {
+        self.send(&tool_call(tool, arguments));
+        result_of(&self.receive())
+    }
+}
+
+impl Drop for Mcp {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_text_is_found_in_this_process_and_on_another_server() {
+    let (folder, game) = folder_with_game();
+    let server = Server::start(folder.path(), &["game.gba"], &[]);
+    let data = folder.path().join("mcp");
+    let data = ["--data", data.to_str().unwrap()];
+    for place in [["--rom", game.to_str().unwrap()], ["--url", &server.url]] {
+        let mut mcp = Mcp::start(&[place, data].concat());
+        // The game does not use the end of its work RAM.
+        mcp.call("write", json!({"address": "0x0203fff0", "bytes": "48414c4c4f"}));
+        let found = mcp.call("text", json!({"find": "HALLO", "domain": "wram"}));
+        assert_eq!(found["total"], 1, "{found}");
+        assert_eq!(found["found"][0]["address"], "0x0203fff0", "{found}");
+        let found = mcp.call("text", json!({"find": "HALLO"}));
+        assert_eq!(found["total"], 1, "{found}");
+    }
+}
