@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def with_maximum(game: str) -> str:
-    """Changes the text of the demo's game file: its pictures are the maximum of the last two frames, as in `peers.py`."""
+    """Changes the text of the demo's game file, so that pictures are the maximum of two frames, as in `peers.py`."""
     screen = "grey = true, stack = 4 }"
     if game.count(screen) != 1:
         raise ValueError(f"the demo's game file does not have one line with {screen!r}")

@@ -53,10 +53,10 @@ def check_addresses(addresses: object) -> None:
 
 
 def check_threads(threads: int) -> None:
-    """Checks a number of threads; 0 is one per processor."""
+    """Checks a number of threads; 0 means one per processor."""
     if not 0 <= whole(threads, "threads") <= MAX_THREADS:
         raise InvalidRequest(
-            f"threads is {threads}; use a number from 0, which is one per processor, to {MAX_THREADS}", parameter="threads"
+            f"threads is {threads}; use a number from 0 (one per processor) to {MAX_THREADS}", parameter="threads"
         )
 
 

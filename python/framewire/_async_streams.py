@@ -30,7 +30,7 @@ class AsyncHeld:
         self._end = end
 
     async def begin(self, call: calls.Call[None]) -> None:
-        """Holds the keys, or begins the pause or lockstep. If that is cancelled or interrupted, undoes it."""
+        """Holds the keys, or begins the pause or lockstep. If this call is cancelled or interrupted, undoes it."""
         await self._transport.perform(call, self._end)
 
     async def release(self) -> None:

@@ -101,7 +101,10 @@ class AsyncTransport:
         await self._connect(0.0)
 
     async def perform(self, call: Call[T], undo: Call[None] | None = None) -> T:
-        """Sends a request and waits for its reply. If that is cancelled, sends `undo`."""
+        """Sends a request and waits for its reply.
+
+        If the wait is cancelled, and the server may have performed the request, sends `undo`.
+        """
         self._check_open()
         future: asyncio.Future[Any] = self._loop.create_future()
         pending = _Waiting(call.method, call.params, call.changes, future)

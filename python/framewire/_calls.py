@@ -172,9 +172,12 @@ def find(params: Mapping[str, Any], areas: Sequence[Mapping[str, Any]], limit: i
     if (data := wanted.get("bytes")) is not None:
         wanted["bytes"] = b64encode(as_bytes(data)).decode()
 
+    def offset(place: Json) -> Any:
+        return place["address"] if place["offset"] is None else place["offset"]
+
     def parse(result: Json) -> list[Found]:
         return [
-            Found(each["address"], each["bank"], each["domain"], each["offset"], each["symbol"], b64decode(each["data"]))
+            Found(each["address"], each["bank"], each["domain"], offset(each), each["symbol"], b64decode(each["data"]))
             for each in result["places"]
         ]
 

@@ -101,7 +101,10 @@ class CoreMemory:
         elif bcd is not None:
             patterns = _decimal(bcd)
         else:
-            patterns = [self._address(pointer_to or 0).to_bytes(4, "little")[: 4 if is_gba else 2]]
+            target, size = self._address(pointer_to or 0), 4 if is_gba else 2
+            if target >> (8 * size):
+                raise InvalidRequest(f"pointer_to is {target:#x}; use an address up to 0xffff", parameter="pointer_to")
+            patterns = [target.to_bytes(size, "little")]
         if not patterns[0]:
             raise InvalidRequest("there are no bytes to look for; use 1 or more")
         if not 1 <= whole(limit, "limit") <= _MOST_PLACES:
@@ -195,8 +198,14 @@ def _decimal(number: int) -> list[bytes]:
 
 
 def _frozen_name(address: Address) -> str:
-    """The name of a frozen value: the text of its address, or its address in hex."""
-    return address.strip() if isinstance(address, str) else f"{u32(address, 'address', 0):#010x}"
+    """The name of a frozen value: the text of its address or, if this is a number, the number in hex."""
+    if isinstance(address, str):
+        text = address.strip()
+        try:
+            address = int(text, 0)
+        except ValueError:
+            return text
+    return f"{u32(address, 'address', 0):#010x}"
 
 
 def _hex(address: int) -> str:

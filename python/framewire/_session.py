@@ -267,7 +267,7 @@ class Session:
         if len(pending.message) > MOST_BYTES:
             raise TooLarge(
                 f"the request {pending.method} has {len(pending.message)} bytes; the server accepts {MOST_BYTES} (8 MiB). "
-                "base64 makes bytes a third larger; send them in parts",
+                "Bytes are sent as base64, which is a third longer; send them in parts",
             )
         if self.open and len(self._in_flight) < IN_FLIGHT:
             self._send(pending)
@@ -399,7 +399,7 @@ class Session:
         self._fail(
             forgotten,
             ConnectionLost(
-                f"the connection to {self.url} broke before the reply, and there was no other one for {KEY_LIFE / 60:g} "
+                f"the connection to {self.url} broke before the reply, and there was no new one for {KEY_LIFE / 60:g} "
                 "minutes, which is how long the server remembers an idempotency key; the request may have been performed"
             ),
         )

@@ -1,6 +1,6 @@
 """Wrappers for objects that some asynchronous methods return.
 
-A wrapper can be awaited, or used in `async with` or `async for` without `await`.
+A wrapper can be awaited, or used in `async with` without `await`. A wrapper of a stream can also be used in `async for`.
 """
 
 from __future__ import annotations

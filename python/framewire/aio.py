@@ -75,7 +75,7 @@ async def connect(
     Raises:
         ConnectionFailed: There is no server at this address.
         InvalidRequest: The URL is not valid.
-        NotAllowed: The server needs a different token.
+        NotAllowed: The server needs a token, or does not accept this one.
         NotFound: There is no such emulator.
     """
     url = url or os.environ.get("FRAMEWIRE_URL") or LOCAL
@@ -158,7 +158,7 @@ class AsyncClient:
         return await self._transport.perform(calls.unfreeze(address).call())
 
     async def frozen(self) -> list[dict[str, Any]]:
-        """The frozen values: dictionaries with `address`, and either `type` and `value`, or `data`."""
+        """The frozen values: dictionaries with `address`, and either `type` and `value`, or `data` (base64 text)."""
         return await self._transport.perform(calls.frozen().call())
 
     async def read_text(self, address: Address, length: int) -> str:
@@ -210,7 +210,10 @@ class AsyncClient:
         await self._transport.perform(calls.write_io_register(name, value))
 
     async def cycles(self) -> int:
-        """Clock cycles since the last reset. A loaded state changes the count, too. Not available with an mGBA window."""
+        """Clock cycles since the last reset. A loaded state sets the count to that in the state.
+
+        Not available with an mGBA window.
+        """
         return await self._transport.perform(calls.cycles().call())
 
     # The past.

@@ -74,7 +74,7 @@ def connect(
     Raises:
         ConnectionFailed: There is no server at this address.
         InvalidRequest: The URL is not valid.
-        NotAllowed: The server needs a different token.
+        NotAllowed: The server needs a token, or does not accept this one.
         NotFound: There is no such emulator.
     """
     url = url or os.environ.get("FRAMEWIRE_URL") or LOCAL
@@ -155,7 +155,7 @@ class Client:
         return self._transport.perform(calls.unfreeze(address).call())
 
     def frozen(self) -> list[dict[str, Any]]:
-        """The frozen values: dictionaries with `address`, and either `type` and `value`, or `data`."""
+        """The frozen values: dictionaries with `address`, and either `type` and `value`, or `data` (base64 text)."""
         return self._transport.perform(calls.frozen().call())
 
     def read_text(self, address: Address, length: int) -> str:
@@ -207,7 +207,10 @@ class Client:
         self._transport.perform(calls.write_io_register(name, value))
 
     def cycles(self) -> int:
-        """Clock cycles since the last reset. A loaded state changes the count, too. Not available with an mGBA window."""
+        """Clock cycles since the last reset. A loaded state sets the count to that in the state.
+
+        Not available with an mGBA window.
+        """
         return self._transport.perform(calls.cycles().call())
 
     # The past.

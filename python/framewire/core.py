@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +51,9 @@ _ALL_KEYS = (1 << len(_BITS)) - 1
 
 _SAVED = 2 | 8
 """mGBA's flags for the battery save and the cartridge's clock."""
+
+_PICTURE = 1
+"""mGBA's flag for the picture."""
 
 _CHUNK = 600
 """How many frames run before Python can react to an interrupt from the keyboard."""
@@ -148,7 +152,7 @@ class Core(CoreMemory):
             "sgb_borders": sgb_borders,
             "save_type": save_type,
         }
-        self._begin(self._open(self._rom, self._options))
+        self._begin(self._open(self._rom, self._options, None))
 
     def _begin(self, native: _native.Core) -> None:
         self._core = native
@@ -160,9 +164,9 @@ class Core(CoreMemory):
         self.snapshots = CoreSnapshots(self)
         self.recordings = CoreRecordings(self)
 
-    def _open(self, rom: str, options: _native.GameOptions) -> _native.Core:
+    def _open(self, rom: str, options: _native.GameOptions, before: _native.Core | None) -> _native.Core:
         start = None if self._clock is None else round(self._clock.timestamp() * 1000)
-        return _native.Core(rom, self._files, start, options)
+        return _native.Core(rom, self._files, start, options, before)
 
     def _store(self) -> _native.Store:
         if self._opened_store is None:
@@ -189,7 +193,7 @@ class Core(CoreMemory):
 
     def __reduce__(self) -> tuple[Callable[..., Core], tuple[Any, ...]]:
         arguments = {"symbols": self._files, "clock": self._clock, "data": self._data, **self._options}
-        return _restored, (self._rom, arguments, self.save_state(), self._core.lasting_keys())
+        return _restored, (self._rom, arguments, self.save_state(_SAVED | _PICTURE), self._core.lasting_keys())
 
     def __deepcopy__(self, _: dict[int, Any]) -> Core:
         restore, arguments = self.__reduce__()
@@ -363,20 +367,30 @@ class Core(CoreMemory):
     def load(self, path: str | os.PathLike[str]) -> None:
         """Loads another game. The watches and the sound of the old game end.
 
+        If it is the same game, numbers stay frozen and keys stay held. Symbol files that have changed are read again.
+
         Raises:
             Conflict: A recording is being made.
         """
         rom, options = os.fspath(path), self._options
         if rom != self._rom:
             options = {**options, "patch": None, "cheats": [], "bios": None, "save_type": None}
-        core = self._open(rom, options)
+        core = self._open(rom, options, self._core)
         if self._core.recording() is not None:
             raise Conflict("a recording is being made; stop it before you load another game")
+        frozen, keys = self.frozen(), self._core.lasting_keys()
+        is_same = core.game()[2] == self._core.game()[2]
         self._core.close()
         self._core, self._rom, self._options, self._symbols = core, rom, options, None
         self.memory.refresh()
         title, code, checksum, _ = core.game()
         self._emit("game", {"title": title, "code": code, "checksum": checksum})
+        if is_same:
+            core.set_keys(keys, _ALL_KEYS)
+            for each in frozen:
+                # A symbol file that was read again may not have the name any more.
+                with suppress(InvalidRequest):
+                    self.freeze(each["address"], each["value"], each["type"])
 
     def info(self) -> Info:
         """The state of the emulator and its game."""
@@ -432,10 +446,10 @@ class Core(CoreMemory):
     def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
         """Loads a state and returns the frame counter. `force` also accepts a state of another game.
 
-        `flags` chooses what is loaded: docs/states.md. By default, the battery save and the cartridge's clock are loaded,
-        too, if the state includes them.
+        `flags` chooses what is loaded: docs/states.md. By default, the picture, the battery save and the cartridge's clock
+        are loaded, too, if the state includes them.
         """
-        parts = _SAVED if flags is None else u32(flags, "flags", 0)
+        parts = _SAVED | _PICTURE if flags is None else u32(flags, "flags", 0)
         self._core.load_state(file_bytes(state, "state"), parts, force)
         self._emit("state", {})
         return self._core.frame()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 from collections.abc import Iterator
@@ -77,6 +78,57 @@ def test_frames_that_are_not_drawn_have_no_picture_and_the_same_state(game: Core
         game.screen()
     game.load_state(state)
     game.screen()
+
+
+def test_a_loaded_state_a_snapshot_and_a_copy_show_their_picture(game: Core) -> None:
+    state, picture = game.save_state(31), game.screen().array.tobytes()
+    game.snapshots.save("now")
+    game.advance(100)
+    assert game.screen().array.tobytes() != picture
+    with copy.deepcopy(game) as copied:
+        assert copied.screen().array.tobytes() == game.screen().array.tobytes()
+    game.load_state(state)
+    assert game.screen().array.tobytes() == picture
+    game.advance(100)
+    game.snapshots.load("now")
+    assert game.screen().array.tobytes() == picture
+
+
+def test_the_same_game_keeps_frozen_numbers_and_keys_when_it_is_loaded_again(game: Core) -> None:
+    game.freeze("lives", 7)
+    game.freeze(0x02000100, 5)
+    game.hold("B")
+    game.load(DATA / "framewire-demo.gba")
+    game.advance(30)
+    assert (game.read("lives"), game.read(0x02000100), game.read("held")) == (7, 5, 0b10)
+    assert game.unfreeze("0x2000100")
+    assert [each["address"] for each in game.frozen()] == ["lives"]
+
+
+def test_symbols_of_another_game_are_refused(game: Core, tmp_path: Path) -> None:
+    (tmp_path / "game.gb").write_bytes(game_boy())
+    game.load(tmp_path / "game.gb")
+    with pytest.raises(InvalidRequest, match="the symbols are for another game: FRAMEWIRE"):
+        game.read("score")
+    game.load(DATA / "framewire-demo.gba")
+    game.advance(60)
+    assert game.read("lives") == 3
+
+
+def test_memory_that_a_game_boy_does_not_have_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "game.gb").write_bytes(game_boy())
+    with load(tmp_path / "game.gb") as core:
+        for refused in (
+            lambda: core.read(0xFFFF, "u16"),
+            lambda: core.evaluate("u16[0xFFFF]"),
+            lambda: core.read_bytes(32760, 20, domain="wram"),
+            lambda: core.read_bytes(0xFFF0, 0x20),
+            lambda: core.find(bytes=b"\0", areas=[{"address": 0xFFF0, "length": 0x40}]),
+            lambda: core.find(pointer_to=0x1C000),
+        ):
+            with pytest.raises(InvalidRequest):
+                refused()
+        assert len(core.read_bytes(0xFFF0, 0x10)) == 16
 
 
 def test_sound_that_was_closed_runs_no_frame(game: Core) -> None:

@@ -35,7 +35,7 @@ def paused(emulator: Client) -> Client:
     return emulator
 
 
-def wait_in_vain(stream: Any, timeout: float) -> None:
+def expect_timeout(stream: Any, timeout: float) -> None:
     with pytest.raises(framewire.WaitTimeout):
         stream.next(timeout)
 
@@ -345,7 +345,7 @@ def test_a_large_request_does_not_wait_for_a_thread_that_waits_for_a_change(paus
     proxy.slow = True
     with framewire.connect(proxy.url) as client:
         changes = client.watch("lives")
-        thread = threading.Thread(target=wait_in_vain, args=(changes, 5))
+        thread = threading.Thread(target=expect_timeout, args=(changes, 5))
         thread.start()
         time.sleep(0.1)
         begun = time.monotonic()
@@ -363,7 +363,8 @@ def test_next_keeps_its_timeout_while_the_server_is_away(paused: Client, proxy: 
         with pytest.raises(framewire.WaitTimeout):
             changes.next(timeout=0.4)
         assert time.monotonic() - begun < 1
-        # The next calls continue the attempts, so they end as if there were no time-outs.
+        # The next calls continue the same attempts to connect. So the attempts end after `retry` seconds, although each
+        # call times out earlier.
         with pytest.raises(framewire.ConnectionFailed):
             while time.monotonic() - begun < 10:
                 try:

@@ -164,8 +164,8 @@ def test_no_step_is_lost_or_repeated_when_nodes_are_lost(cluster: Cluster, secon
         # The same array is sent in every step, so the fleet must keep copies of the actions.
         reused = np.empty(ENVS, dtype=np.int64)
         for step in range(steps):
-            # Lose workers in the middle of a step: one before states are saved for the first time, and two later. The
-            # last one is lost with its node.
+            # Lose workers in the middle of a step: one early (with 100 steps, before states are saved for the first time),
+            # and two later. The last one is lost with its node.
             reused[:] = actions(step)
             fleet.send(reused)
             if step == steps // 10:

@@ -53,7 +53,7 @@ def test_a_solution_becomes_a_recording(tmp_path: Path) -> None:
         assert core.read("bricks_left") == -solution.score
 
 
-def test_every_kind_of_search_reaches_the_goal() -> None:
+def test_restarts_and_beam_search_reach_the_goal() -> None:
     runner = explorer()
     for solution in (
         search.restarts(runner, branches=64, steps=150, seed=1),
@@ -64,7 +64,7 @@ def test_every_kind_of_search_reaches_the_goal() -> None:
         assert len(solution.actions) * 4 - 3 <= solution.frames <= len(solution.actions) * 4
 
 
-def test_without_the_goal_the_best_score_is_returned() -> None:
+def test_without_a_goal_the_best_score_is_returned() -> None:
     runner = Explorer(scenario="memory", score="u32[frame]")
     solution = search.restarts(runner, branches=3, steps=5)
     assert not solution.reached
@@ -165,3 +165,20 @@ def test_bad_input_says_what_is_accepted() -> None:
         search.restarts(runner, batch=0)
     with pytest.raises(InvalidRequest, match=r"repeat is 2;"):
         runner.rollouts([Job(runner.start, None, 1, 5, 2.0)])
+
+
+def test_two_searches_on_one_explorer_do_not_disturb_each_other() -> None:
+    def steps(search: GoExplore) -> None:
+        for _ in range(3):
+            search.step()
+
+    alone = GoExplore(explorer(goal=None), seed=5, batch=8, steps=10)
+    steps(alone)
+    steps(alone)
+    runner = explorer(goal=None)
+    first, second = (GoExplore(runner, seed=seed, batch=8, steps=10) for seed in (5, 6))
+    steps(first)
+    steps(second)
+    steps(first)
+    assert first.archive.best == alone.archive.best
+    assert first.solution() == alone.solution()

@@ -183,7 +183,7 @@ impl Machine {
         let keys = self.core.keys();
         self.core.set_drawing(draws);
         self.core.run_frame();
-        self.undrawn = (!draws).then(|| self.core.frame_counter());
+        self.set_has_picture(draws);
         if let Some(recorder) = &mut self.recorder {
             recorder.take(keys, &mut self.core);
         }
@@ -202,6 +202,11 @@ impl Machine {
     /// Whether the picture shows an earlier frame, because the last frame was not drawn.
     pub(crate) fn has_old_picture(&self) -> bool {
         self.undrawn == Some(self.core.frame_counter())
+    }
+
+    /// Notes whether the picture is that of the last frame.
+    pub(crate) fn set_has_picture(&mut self, has_picture: bool) {
+        self.undrawn = (!has_picture).then(|| self.core.frame_counter());
     }
 
     /// Plays a timeline, which begins with the next frame. Returns its id and its number of frames.

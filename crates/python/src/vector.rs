@@ -186,7 +186,7 @@ impl VectorEnv {
     /// The picture of an environment: an array of rows, columns, and the three colours red, green and blue.
     fn screen<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<u8>>> {
         let (shape, pixels) = self.call(py, |vector| {
-            vector.with_core(index, |core| {
+            vector.with_core(index, |core, _| {
                 let frame = core.frame();
                 ([frame.height as usize, frame.width as usize, 3], frame.to_rgb())
             })
@@ -198,7 +198,7 @@ impl VectorEnv {
     fn emulator(&self, py: Python<'_>, index: usize) -> PyResult<Core> {
         let spare = self.call(py, |vector| {
             // Check the index before a core is opened.
-            vector.with_core(index, |_| ())?;
+            vector.with_core(index, |_, _| ())?;
             Ok(framewire_libmgba::Core::open(vector.task().rom())?)
         })?;
         Ok(Core::of_environment(spare, self.symbols.clone(), self.vector.clone(), index))

@@ -1,5 +1,6 @@
-/// The memory into which a vector writes its results. Each slice has the values of all environments, one environment
-/// after the other. The caller owns the memory.
+/// The memory into which a vector writes its results. Each slice has a row of values for each environment, one row
+/// after the other: for all environments or, in [`VectorEnv::recv`](crate::VectorEnv::recv), for those that have
+/// finished their steps. The caller owns the memory.
 #[derive(Debug)]
 pub struct Batch<'a> {
     /// Observed pictures, [`Task::screen_len`](crate::Task::screen_len) bytes each.

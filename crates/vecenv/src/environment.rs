@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use framewire_expression::{Memory as History, Number};
-use framewire_libmgba::{Core, Platform};
+use framewire_libmgba::{Core, Platform, flags};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -20,6 +20,10 @@ pub(crate) struct Environment {
     pub(crate) core: Core,
     /// The number of frames at the end of each step that are drawn.
     drawn: u32,
+    /// Whether pictures must be right at any time, even after a reset or a loaded state.
+    renders: bool,
+    /// Whether the core's picture is that of its last frame.
+    pub(crate) has_picture: bool,
     random: ChaCha8Rng,
     /// The keys of the previous frame. A frame repeats them with the probability `sticky` of the scenario.
     keys: u16,
@@ -50,6 +54,8 @@ impl Environment {
         Ok(Environment {
             core: task.core()?,
             drawn,
+            renders,
+            has_picture: false,
             random: ChaCha8Rng::seed_from_u64(seed),
             keys: 0,
             frames: 0,
@@ -79,7 +85,9 @@ impl Environment {
 
     /// Begins an episode, without the frames of `max_noops` at its start, and without an observation.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
-        self.core.load_state(&self.task.start, STATE_FLAGS)?;
+        let start = if self.renders { &self.task.start_with_picture } else { &self.task.start };
+        self.core.load_state(start, self.state_flags())?;
+        self.has_picture = self.renders;
         self.keys = 0;
         self.frames = 0;
         self.earned = 0.0;
@@ -149,7 +157,9 @@ impl Environment {
         }
         *row.reward = reward;
         if let (Some(own), Some(layout)) = (&mut self.pictures, &task.layout) {
-            own.end_step(layout, layout.max == 2 && pictures == 2);
+            // If a step begins with its only picture, the frame before it was the last one of the step before.
+            let is_adjacent = pictures == 2 || (pictures == 1 && frames <= 2);
+            own.end_step(layout, layout.max == 2 && is_adjacent);
         }
         self.observe(row.screen, row.memory, row.info);
     }
@@ -162,6 +172,7 @@ impl Environment {
         self.core.set_keys(keys);
         self.core.set_drawing(draws);
         self.core.run_frame();
+        self.has_picture = draws;
         self.keys = keys;
         self.frames += 1;
         if draws && let (Some(pictures), Some(layout)) = (&mut self.pictures, &self.task.layout) {
@@ -234,7 +245,7 @@ impl Environment {
 
     /// Saves everything that the next steps depend on, in compressed form.
     pub(crate) fn save(&mut self) -> Result<Vec<u8>, Error> {
-        let machine = self.core.save_state(STATE_FLAGS)?;
+        let machine = self.core.save_state(self.state_flags())?;
         let pictures = self.pictures.as_ref().map(Pictures::parts);
         let saved = Saved {
             scenario: self.task.scenario.name.clone(),
@@ -280,7 +291,8 @@ impl Environment {
             );
             return Err(Error::State(message));
         }
-        self.core.load_state(&saved.machine, STATE_FLAGS)?;
+        self.core.load_state(&saved.machine, self.state_flags())?;
+        self.has_picture = self.renders;
         self.pictures = pictures;
         for (history, earlier) in self.histories().zip(saved.histories) {
             *history = History::from_earlier(earlier);
@@ -291,6 +303,11 @@ impl Environment {
         self.over = saved.over || self.task.scenario.max_frames == Some(saved.frames);
         self.random = saved.random;
         Ok(())
+    }
+
+    /// The parts of the console's state that are saved and loaded.
+    fn state_flags(&self) -> u32 {
+        STATE_FLAGS | if self.renders { flags::SCREENSHOT } else { 0 }
     }
 
     /// SHA-256 of the console's state without its sound unit.

@@ -2,6 +2,7 @@
 
 use framewire_expression::{Place, Range};
 use framewire_libmgba::{Core, Platform};
+use framewire_protocol::{Access, Bus};
 
 /// The places in memory where formulas find their numbers, resolved for one game.
 #[derive(Debug, Clone)]
@@ -103,6 +104,10 @@ fn source(core: &Core, domain: Option<&str>, address: u32, len: usize) -> Result
             return Ok(Source::Bytes { domain, offset });
         }
     }
+    let bus = if core.platform() == Platform::Gba { Bus::Gba } else { Bus::Gb };
+    let length = u32::try_from(len).unwrap_or(u32::MAX);
+    let access = Access { domain: None, address, length, write: false };
+    access.on(bus).map_err(|error| error.message)?;
     Ok(Source::Bus(address))
 }
 

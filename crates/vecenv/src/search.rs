@@ -10,7 +10,6 @@ use framewire_protocol::Keys;
 use parking_lot::Mutex;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use rayon::ThreadPool;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -18,7 +17,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::task::{Evaluated, Task};
-use crate::vector::pool;
+use crate::vector::Pool;
 
 /// The largest number of steps in a branch with random actions.
 const MAX_STEPS: u32 = 1_000_000;
@@ -129,7 +128,7 @@ impl Best {
 /// inputs can be replayed.
 pub struct Explorer {
     task: Arc<Task>,
-    pool: ThreadPool,
+    pool: Pool,
     /// Environments that no branch uses at the moment.
     idle: Mutex<Vec<Environment>>,
     start: Arc<[u8]>,
@@ -143,7 +142,8 @@ impl Explorer {
     /// Prepares a scenario of a game file. If `threads` is 0, there is one thread per processor.
     ///
     /// # Errors
-    /// The same as for [`Task::new`]; also if a formula of `goals` is not accepted.
+    /// The same as for [`Task::new`]; also if a formula of `goals` is not accepted, if neither `goals` has a score nor
+    /// the scenario a reward, or if the threads cannot be started.
     pub fn new(
         file: &GameFile,
         scenario: Option<&str>,
@@ -181,7 +181,7 @@ impl Explorer {
         let score = goals.score.as_ref().map(|text| compile("score", text)).transpose()?;
         let goal = goals.goal.as_ref().map(|text| compile("goal", text)).transpose()?;
         let cell = goals.cell.iter().map(|text| compile("cell", text)).collect::<Result<_, _>>()?;
-        let pool = pool("search", threads)?;
+        let pool = Pool::new("search", threads)?;
         let start = environment.save()?.into();
         let idle = Mutex::new(vec![environment]);
         Ok(Explorer { task, pool, idle, start, score, goal, cell, known: HashMap::new() })
@@ -219,7 +219,7 @@ impl Explorer {
         for job in jobs {
             self.check(&job.plan)?;
         }
-        self.pool.install(|| jobs.par_iter().with_max_len(1).map(|job| self.play(job)).collect())
+        self.pool.threads()?.install(|| jobs.par_iter().with_max_len(1).map(|job| self.play(job)).collect())
     }
 
     fn check(&self, plan: &Plan) -> Result<(), Error> {

@@ -27,8 +27,11 @@ pub struct Task {
     pub(crate) terminated: Option<Evaluated>,
     pub(crate) truncated: Option<Evaluated>,
     pub(crate) info: Vec<(String, Evaluated)>,
-    /// The state in which episodes begin, and the pictures that belong to it.
+    /// The state in which episodes begin.
     pub(crate) start: Vec<u8>,
+    /// The same state with its picture, for environments that render.
+    pub(crate) start_with_picture: Vec<u8>,
+    /// The observed pictures that belong to this state; `None` if the picture is not observed.
     pub(crate) start_pictures: Option<Pictures>,
 }
 
@@ -102,6 +105,7 @@ impl Task {
             layout,
             start_pictures,
             start: core.save_state(STATE_FLAGS)?,
+            start_with_picture: core.save_state(STATE_FLAGS | flags::SCREENSHOT)?,
             scenario,
         })
     }
@@ -185,6 +189,8 @@ impl Task {
 fn open(rom: &Path) -> Result<Core, Error> {
     let mut core = Core::open(rom)?;
     core.set_clock(Clock::Frames(CLOCK));
+    // The clock of a Game Boy cartridge counts from the time of the last reset, which was this machine's time.
+    core.reset();
     Ok(core)
 }
 

@@ -39,11 +39,35 @@ pub struct Options {
     pub renders: bool,
 }
 
-/// A pool of threads with this name; with 0, one thread per processor.
-pub(crate) fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Error> {
-    let pool =
-        ThreadPoolBuilder::new().num_threads(threads).thread_name(move |index| format!("{name}-{index}"));
-    pool.build().map_err(|error| Error::Threads(error.to_string()))
+/// A pool of threads. They exist only in the process that has started them.
+pub(crate) struct Pool {
+    threads: ThreadPool,
+    process: u32,
+}
+
+impl Pool {
+    /// A pool of threads with this name; with 0, one thread per processor.
+    pub(crate) fn new(name: &'static str, threads: usize) -> Result<Pool, Error> {
+        let pool =
+            ThreadPoolBuilder::new().num_threads(threads).thread_name(move |index| format!("{name}-{index}"));
+        let threads = pool.build().map_err(|error| Error::Threads(error.to_string()))?;
+        Ok(Pool { threads, process: std::process::id() })
+    }
+
+    /// The threads.
+    ///
+    /// # Errors
+    /// In a process that was forked later. Work for the threads would wait there for ever.
+    pub(crate) fn threads(&self) -> Result<&ThreadPool, Error> {
+        if self.process == std::process::id() {
+            return Ok(&self.threads);
+        }
+        Err(Error::Argument(
+            "this process was forked after the environments were made, so it does not have their threads; make the \
+             environments in this process"
+                .to_owned(),
+        ))
+    }
 }
 
 /// Environments of one task that run at the same time.
@@ -54,7 +78,7 @@ pub(crate) fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Err
 pub struct VectorEnv {
     task: Arc<Task>,
     envs: Vec<Arc<Mutex<Environment>>>,
-    pool: ThreadPool,
+    pool: Pool,
     autoreset: Autoreset,
     /// Whether each environment has a step of [`send`](VectorEnv::send) whose result has not been taken yet.
     is_sent: Vec<bool>,
@@ -82,11 +106,12 @@ impl VectorEnv {
         if !(1..=MAX_ENVS).contains(&envs) {
             return Err(Error::Argument(format!("num_envs is {envs}; use a number from 1 to {MAX_ENVS}")));
         }
-        let pool = pool("vecenv", threads)?;
+        let pool = Pool::new("vecenv", threads)?;
         let task = Arc::new(task);
         let make = |index: usize| Environment::new(&task, index as u64, renders);
         let make = |index| make(index).map(|env| Arc::new(Mutex::new(env)));
-        let envs: Vec<_> = pool.install(|| (0..envs).into_par_iter().map(make).collect::<Result<_, _>>())?;
+        let envs: Vec<_> =
+            pool.threads()?.install(|| (0..envs).into_par_iter().map(make).collect::<Result<_, _>>())?;
         let (is_sent, is_over) = (vec![false; envs.len()], vec![false; envs.len()]);
         Ok(VectorEnv { task, envs, pool, autoreset, is_sent, is_over, done: channel() })
     }
@@ -124,7 +149,7 @@ impl VectorEnv {
         for (is_over, chosen) in self.is_over.iter_mut().zip(&chosen) {
             *is_over &= !chosen;
         }
-        self.pool.install(|| {
+        self.pool.threads()?.install(|| {
             self.envs.par_iter().zip(rows).zip(seeds).zip(chosen).with_max_len(1).try_for_each(
                 |(((env, mut row), seed), chosen)| {
                     if !chosen {
@@ -162,7 +187,7 @@ impl VectorEnv {
             });
         }
         let all: Vec<_> = all.collect();
-        self.pool.install(|| {
+        self.pool.threads()?.install(|| {
             all.into_par_iter().with_max_len(1).try_for_each(|(((env, is_over), mut row), keys)| {
                 advance(&mut env.lock(), keys, autoreset, &mut row, is_over)
             })
@@ -197,11 +222,12 @@ impl VectorEnv {
             }
             self.check_playable(*index)?;
         }
+        let threads = self.pool.threads()?;
         self.is_sent = seen;
         for (index, keys) in envs.iter().copied().zip(keys) {
             let (env, task, autoreset) = (self.envs[index].clone(), self.task.clone(), self.autoreset);
             let done = self.done.0.clone();
-            self.pool.spawn(move || {
+            threads.spawn(move || {
                 let finals = autoreset == Autoreset::SameStep;
                 let mut row = OwnedRow::new(task.screen_len(), task.memory_len(), task.info.len(), finals);
                 let mut is_over = false;
@@ -232,6 +258,8 @@ impl VectorEnv {
             )));
         }
         let mut rows = self.rows(batch, count)?;
+        // In a process that was forked later, no thread sends a result.
+        self.pool.threads()?;
         let mut numbers = Vec::with_capacity(count);
         let mut failed = Ok(());
         for row in &mut rows {
@@ -276,7 +304,7 @@ impl VectorEnv {
     /// If a state cannot be saved.
     pub fn hashes(&mut self) -> Result<Vec<[u8; 32]>, Error> {
         self.check_idle()?;
-        self.pool.install(|| self.envs.par_iter().map(|env| env.lock().hash()).collect())
+        self.pool.threads()?.install(|| self.envs.par_iter().map(|env| env.lock().hash()).collect())
     }
 
     /// The state of each environment for which `mask` is true: everything that its next steps depend on.
@@ -286,7 +314,7 @@ impl VectorEnv {
     pub fn save(&mut self, mask: &[bool]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         self.fits("mask", mask.len())?;
         self.check_idle()?;
-        self.pool.install(|| {
+        self.pool.threads()?.install(|| {
             let envs = self.envs.par_iter().zip(mask).with_max_len(1);
             envs.map(|(env, chosen)| if *chosen { env.lock().save().map(Some) } else { Ok(None) }).collect()
         })
@@ -302,7 +330,7 @@ impl VectorEnv {
         self.fits("states", states.len())?;
         self.check_idle()?;
         let all: Vec<_> = self.envs.iter().zip(&mut self.is_over).zip(states).collect();
-        self.pool.install(|| {
+        self.pool.threads()?.install(|| {
             all.into_par_iter().with_max_len(1).try_for_each(|((env, is_over), state)| {
                 let Some(state) = state else { return Ok(()) };
                 let env = &mut *env.lock();
@@ -313,17 +341,22 @@ impl VectorEnv {
         })
     }
 
-    /// Runs `with` on the core of one environment. If the environment is playing a step, waits for its end first.
+    /// Runs `with` on the core of one environment. The second argument says whether the core's picture is that of its
+    /// last frame; if `with` runs frames, it must set this argument again. If a thread is playing a step of the
+    /// environment, this waits for the end of the step. But a step of [`send`](VectorEnv::send) may not have begun yet.
     ///
     /// # Errors
     /// If there is no such environment.
     pub fn with_core<T>(
         &mut self,
         index: usize,
-        with: impl FnOnce(&mut framewire_libmgba::Core) -> T,
+        with: impl FnOnce(&mut framewire_libmgba::Core, &mut bool) -> T,
     ) -> Result<T, Error> {
         match self.envs.get(index) {
-            Some(env) => Ok(with(&mut env.lock().core)),
+            Some(env) => {
+                let env = &mut *env.lock();
+                Ok(with(&mut env.core, &mut env.has_picture))
+            }
             None => Err(self.unknown(index)),
         }
     }

@@ -138,10 +138,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
         self._native.restore([file_bytes(state, "state")])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._arguments, self.save_state())
-
-    def __deepcopy__(self, _: dict[int, Any]) -> GameEnv:
-        return _restored(self._arguments, self.save_state())
+        names = ("spec", "action_space", "_np_random", "_np_random_seed")
+        return _restored, (self._arguments, self.save_state()), {name: getattr(self, name) for name in names}
 
     def close(self) -> None:
         """Frees the core."""

@@ -111,6 +111,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._has_buttons = self._native.button_names is not None
         self._arrays = (Arrays(self._native), Arrays(self._native))
         self._is_second = False
+        self._is_returned = False
+        """Whether `reset` or `step` has returned the set that `_is_second` chooses."""
         self._bits = 1 << np.arange(len(self._native.button_names or []), dtype=np.int64)
 
     def reset(
@@ -128,11 +130,14 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             if mask.ndim != 1:
                 raise InvalidRequest(f"the shape of reset_mask is {mask.shape}; use ({self.num_envs},)")
         seeds = self._seeds(seed)
-        # A reset of some environments must not change the rows of the others, so it uses the same arrays again.
-        is_second = self._is_second if mask is not None else not self._is_second
+        is_second = not self._is_second
         arrays = self._arrays[is_second]
+        if mask is not None:
+            # The other environments keep their rows. The arrays of the last step do not change, because the program may
+            # still need the rewards of the episodes that ended.
+            arrays.copy_from(self._arrays[self._is_second])
         self._native.reset(seeds, mask, arrays.batch)
-        self._is_second = is_second
+        self._is_second, self._is_returned = is_second, True
         observations = copy(arrays.observations) if self._copy else arrays.observations
         return observations, self._info(arrays)
 
@@ -148,7 +153,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         except TypeError:
             # The native part only accepts a contiguous array of 64-bit numbers. Convert other actions and try again.
             self._native.step(self._actions(actions, self.num_envs), arrays.batch)
-        self._is_second = not self._is_second
+        self._is_second, self._is_returned = not self._is_second, True
         if self._needs_more:
             return self._results(arrays)
         return (*arrays.results, arrays.masked_info.copy())
@@ -181,6 +186,12 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InvalidRequest(f"count is {wanted}; use a number from 1 to {self.num_envs}", parameter="count")
         arrays = Arrays(self._native, wanted)
         numbers = self._native.recv(wanted, arrays.batch)
+        # A reset of some environments returns the present rows of the others. They are kept in the set that the last
+        # `reset` or `step` has not returned.
+        if self._is_returned:
+            self._arrays[not self._is_second].copy_from(self._arrays[self._is_second])
+            self._is_second, self._is_returned = not self._is_second, False
+        self._arrays[self._is_second].copy_from(arrays, into=numbers)
         observations, rewards, terminated, truncated, info = self._results(arrays)
         info["env_id"] = numbers
         return observations, rewards, terminated, truncated, info

@@ -107,7 +107,7 @@ class States(Protocol):
 
 
 class Runner(Protocol):
-    """An object that plays branches: an `Explorer`, or a `framewire.ray` explorer on several machines."""
+    """An object that plays branches: an `Explorer`, or a `framewire.ray.FleetExplorer` on several machines."""
 
     @property
     def states(self) -> States:
@@ -139,7 +139,7 @@ class Runner(Protocol):
         """
 
     def forget(self) -> None:
-        """Forgets all cells."""
+        """Forgets all cells. Can also remove the states that branches found."""
 
     def action_name(self, action: int) -> str:
         """The keys of an action, such as `Up+B`; `.` if it has no keys."""

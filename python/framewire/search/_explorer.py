@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,8 @@ class Explorer:
         """Writes a recording of a solution. `framewire replay` and `Emulator.replay` can play and check it."""
         from framewire.core import load
 
-        with load(self._native.rom()) as core:
+        # The clock of episodes follows the frames. Its time comes from the start state.
+        with load(self._native.rom(), clock=datetime(2000, 1, 1, tzinfo=timezone.utc)) as core:
             core.load_state(self._native.start_savestate())
             with core.record("solution", note="found by framewire.search"):
                 end = core.frame() + solution.frames

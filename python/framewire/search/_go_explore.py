@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +21,9 @@ from framewire.search._branches import Cell, Job, Rollout, Runner
 from framewire.search._solution import Progress, Solution, rank, replay
 
 _T = TypeVar("_T")
+
+# The search whose cells each runner knows.
+_taught: weakref.WeakKeyDictionary[Runner, weakref.ref[GoExplore]] = weakref.WeakKeyDictionary()
 
 # How many states are in memory at the same time while a search is saved or loaded.
 _STATES_AT_ONCE = 256
@@ -71,8 +75,6 @@ class GoExplore:
             if not 0 <= part <= 1:
                 raise InvalidRequest(f"{name} is {part}; use a number from 0.0 to 1.0", parameter=name)
         self._runner = runner
-        # The runner may know the cells of another search. It would return no states in these cells.
-        runner.forget()
         self._options: dict[str, Any] = {"batch": batch, "steps": steps, "repeat": repeat, "greed": greed}
         self._rng = random.Random(seed)
         self.archive = Archive(runner.start)
@@ -96,6 +98,7 @@ class GoExplore:
 
         Play the jobs, and pass the numbers and the results to `merge`.
         """
+        self._teach()
         options = self._options
         numbers = self.archive.choose(self._rng, options["batch"], options["greed"])
         jobs = []
@@ -129,6 +132,17 @@ class GoExplore:
         rollouts = self._with_states(numbers, lambda: self._runner.rollouts(jobs))
         self._runner.learn(self.merge(numbers, rollouts))
 
+    def _teach(self) -> None:
+        """Makes sure that the runner knows the cells of this search, and not those of another one.
+
+        A runner that knows the cells of another search would return no states in them.
+        """
+        known = _taught.get(self._runner)
+        if known is None or known() is not self:
+            self._runner.forget()
+            self._runner.learn(self.archive.known())
+            _taught[self._runner] = weakref.ref(self)
+
     def _with_states(self, numbers: Sequence[int], work: Callable[[], _T]) -> _T:
         """Calls `work`, which needs the states of these entries. If some are lost, restores them and calls it again."""
         for attempt in range(_ATTEMPTS):
@@ -155,7 +169,6 @@ class GoExplore:
             max_frames: No batch begins after this many frames in all branches. The last batch can exceed the number.
             progress: Called after each batch.
         """
-        self._runner.learn(self.archive.known())
         while not self.reached and self.played < max_frames:
             self.step()
             if progress is not None:
@@ -224,6 +237,8 @@ class GoExplore:
                 ]
                 entries = search.archive.entries
                 entries[0].state = runner.start
+                # Before the states are added, because a fleet removes all its states when it forgets its cells.
+                search._teach()
                 saved = (name.removeprefix("states/") for name in file.namelist() if name.startswith("states/"))
                 for numbers in _parts(sorted(number for number in map(int, saved) if number > 0)):
                     states = [(entries[number].cell, file.read(f"states/{number}")) for number in numbers]
@@ -234,6 +249,7 @@ class GoExplore:
             if isinstance(error, FramewireError):
                 raise
             raise InvalidData(f"{os.fspath(path)} is not a saved search, or is damaged: {error}") from None
+        runner.learn(search.archive.known())
         return search
 
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
-use framewire_protocol::{OpError, Status};
+use framewire_emulator::embedded::check_access;
+use framewire_protocol::{Access, OpError, Status};
 use framewire_vecenv::{Memory, VectorEnv};
 use parking_lot::MutexGuard;
 use pyo3::prelude::*;
@@ -101,6 +102,17 @@ impl Core {
         done.map_err(errors::of_operation)
     }
 
+    /// Like `with`, for an `act` that accesses memory. Fails if the core does not have this memory, or cannot write it.
+    pub(super) fn access<T: Send>(
+        &self,
+        py: Python<'_>,
+        access: &Access<'_>,
+        act: impl Send + FnOnce(&mut Machine) -> Result<T, framewire_libmgba::Error>,
+    ) -> PyResult<T> {
+        let checked = self.call(py, |machine| check_access(&machine.core, access).map(|()| act(machine)))?;
+        checked.map_err(errors::of_operation)?.map_err(errors::of_core)
+    }
+
     /// Returns an error if active cheats or frozen numbers prevent a recording or a replay. Recordings do not contain
     /// them.
     pub(super) fn check_recordable(&self, py: Python<'_>) -> PyResult<()> {
@@ -137,7 +149,12 @@ impl<'a> InUse<'a> {
         let (Some(vector), Some(machine)) = (vector.as_mut(), self.inner.machine.as_mut()) else {
             return false;
         };
-        vector.with_core(*index, |core| std::mem::swap(core, &mut machine.core)).is_ok()
+        let exchanged = vector.with_core(*index, |core, has_picture| {
+            let had_picture = !machine.has_old_picture();
+            std::mem::swap(core, &mut machine.core);
+            machine.set_has_picture(std::mem::replace(has_picture, had_picture));
+        });
+        exchanged.is_ok()
     }
 }
 

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use framewire_expression::{Code, Type};
 use framewire_libmgba::{Clock, Time, flags, read_cheats};
 use framewire_protocol::registers::{ADVANCE, GAME_BOY};
-use framewire_protocol::{Keys, OpError, sequence, timeline};
+use framewire_protocol::{Access, Keys, OpError, sequence, timeline};
 use framewire_recording::Start;
 use framewire_states::{Console, OnBus, State};
-use framewire_symbols::{SymbolFiles, Symbols};
+use framewire_symbols::{Game, SymbolFiles, Symbols};
 use framewire_vecenv::{Memory, VectorEnv};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use parking_lot::Mutex;
@@ -33,6 +33,9 @@ use crate::store::{check_note, read_recording};
 #[pyclass(frozen, module = "framewire._native")]
 pub(crate) struct Core {
     inner: Mutex<Inner>,
+    /// The symbol files, which a core that replaces this one takes over.
+    files: Arc<SymbolFiles>,
+    /// The names for this core's game.
     symbols: Arc<Symbols>,
     /// The environment to which the core belongs, if there is one.
     environment: Option<(SharedVector, usize)>,
@@ -51,8 +54,8 @@ type BusPlace = (Option<u32>, u32);
 type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
 
 /// The error for a request for the picture, if the last frame was not drawn.
-const UNDRAWN: &str =
-    "the last frame was run with draw=False, so it has no picture; run the frame you need with draw=True";
+const UNDRAWN: &str = "the last frame was run with draw=False or by an environment without render_mode, so it has no \
+                       picture; run the frame you need with draw=True";
 
 /// The largest number of compiled expressions that a core keeps, and the largest number of memory locations.
 const MAX_KEPT: usize = 1024;
@@ -60,7 +63,9 @@ const MAX_KEPT: usize = 1024;
 #[pymethods]
 impl Core {
     /// Opens a ROM and starts it. `clock` is the Unix time in milliseconds at which the cartridge's clock starts; the
-    /// clock then advances with the frames. With `None`, the clock shows the time of this computer.
+    /// clock then advances with the frames. With `None`, the clock shows the time of this computer. With `before`, the
+    /// core replaces that one: it takes over the symbol files, and `symbols` is ignored. Then names that belong to another
+    /// game cannot be used.
     #[new]
     fn new(
         py: Python<'_>,
@@ -68,18 +73,28 @@ impl Core {
         symbols: Vec<PathBuf>,
         clock: Option<i64>,
         options: GameOptions,
+        before: Option<PyRef<'_, Core>>,
     ) -> PyResult<Core> {
-        let mut files = SymbolFiles::default();
-        for path in &symbols {
-            files.load(path).map_err(|error| argument(errors::with_sources(&error)))?;
-        }
+        let files = if let Some(before) = before {
+            before.files.look_again();
+            before.files.clone()
+        } else {
+            let mut files = SymbolFiles::default();
+            for path in &symbols {
+                files.load(path).map_err(|error| argument(errors::with_sources(&error)))?;
+            }
+            Arc::new(files)
+        };
         let cheats = options.cheats.clone();
         let options = options.of_core()?;
         let core = py.detach(|| framewire_libmgba::Core::open_with(&rom, &options));
         let mut core = core.map_err(errors::of_core)?;
         if let Some(unix_ms) = clock {
             core.set_clock(Clock::Frames(Time { unix_ms, zone: Some(0) }));
+            // The clock of a Game Boy cartridge counts from the time of the last reset, which was this machine's time.
+            core.reset();
         }
+        let game = Game { title: core.title(), code: core.code(), checksum: core.crc32() };
         let mut machine = Machine::new(core);
         for path in &cheats {
             // Read the file first: if it cannot be read, the exception must be an OSError.
@@ -87,7 +102,8 @@ impl Core {
             let loaded = machine.cheats.load(&mut machine.core, path);
             loaded.map_err(errors::of_operation)?;
         }
-        Ok(Core { inner: Mutex::new(Inner::new(machine)), symbols: files.read_for(None), environment: None })
+        let symbols = files.read_for(Some(&game));
+        Ok(Core { inner: Mutex::new(Inner::new(machine)), files, symbols, environment: None })
     }
 
     /// The number at a symbol or an address. With a domain, the address is an offset in it.
@@ -129,11 +145,12 @@ impl Core {
         length: usize,
         domain: Option<&str>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let access = access_to(domain, address, length, false);
         let bytes = match domain {
-            None => self.with(py, |machine| machine.core.read_range(address, length))?,
+            None => self.access(py, &access, |machine| machine.core.read_range(address, length))?,
             Some(name) => {
                 let index = self.domain(py, name)?;
-                self.with(py, |machine| machine.core.domain_read_range(index, address, length))?
+                self.access(py, &access, |machine| machine.core.domain_read_range(index, address, length))?
             }
         };
         Ok(PyBytes::new(py, &bytes))
@@ -141,18 +158,20 @@ impl Core {
 
     /// Writes bytes, starting at an address, or at an offset in a domain.
     fn write_bytes(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
+        let access = access_to(domain, address, data.len(), true);
         match domain {
-            None => self.with(py, |machine| machine.core.write_range(address, data)),
+            None => self.access(py, &access, |machine| machine.core.write_range(address, data)),
             Some(name) => {
                 let index = self.domain(py, name)?;
-                self.with(py, |machine| machine.core.domain_write_range(index, address, data))
+                self.access(py, &access, |machine| machine.core.domain_write_range(index, address, data))
             }
         }
     }
 
     /// Reads the text at an address. It ends at its end character, or after `length` bytes.
     fn read_text(&self, py: Python<'_>, address: u32, length: usize) -> PyResult<String> {
-        let bytes = self.with(py, |machine| machine.core.read_range(address, length))?;
+        let access = access_to(None, address, length, false);
+        let bytes = self.access(py, &access, |machine| machine.core.read_range(address, length))?;
         Ok(self.symbols.decode_text(&bytes))
     }
 
@@ -592,6 +611,10 @@ impl Core {
         index: usize,
     ) -> Core {
         let inner = Inner::new(Machine::new(spare));
-        Core { inner: Mutex::new(inner), symbols, environment: Some((vector, index)) }
+        Core { inner: Mutex::new(inner), files: Arc::default(), symbols, environment: Some((vector, index)) }
     }
+}
+
+fn access_to(domain: Option<&str>, address: u32, length: usize, write: bool) -> Access<'_> {
+    Access { domain, address, length: u32::try_from(length).unwrap_or(u32::MAX), write }
 }
