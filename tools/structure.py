@@ -40,7 +40,7 @@ def missing_files() -> list[str]:
 
 
 def wrong_dependencies() -> list[str]:
-    """Rows of ARCHITECTURE.md whose column `depends on` is not the crate's dependencies in alphabetical order."""
+    """Rows of ARCHITECTURE.md whose last column does not begin with the crate's dependencies in alphabetical order."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
     packages = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["packages"]
     names = {package["name"]: Path(package["manifest_path"]).parent.name for package in packages}

@@ -3,6 +3,8 @@
  * not drawn on time, the processor time of two tools, going back, and the size of the OpenAPI document.
  *
  *     FRAMEWIRE_BIN=../../target/release/framewire npx playwright test --config figures.config.ts
+ *
+ * FIGURES can name a file to which the JSON is also written. COMMIT is the commit that the JSON names.
  */
 
 import { writeFileSync } from "node:fs";

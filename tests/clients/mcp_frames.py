@@ -4,7 +4,8 @@ The connection of some calls is cut. The demo game's own log shows which keys we
 
     mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio with PROGRAM, which uses the server at URL
 
-Over each transport, FRAMEWIRE_MCP_CALLS calls are made with the game paused, and as many with the game running.
+Over each transport, FRAMEWIRE_MCP_CALLS calls (10 by default) are made with the game paused, and as many with the game
+running.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ import uuid
 from mcp import Client, StdioServerParameters
 
 CALLS = int(os.environ.get("FRAMEWIRE_MCP_CALLS", "10"))
-# The number of calls over HTTP whose connection is cut, and also the number of such calls over stdio.
+# The number of calls over HTTP whose connection is cut. Over stdio, the server is killed during as many calls.
 CUTS = 4
 KEYS = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
 # The demo game's frame counter, the address of its log of the keys in each frame, and how many frames the log has.

@@ -63,7 +63,7 @@ async function tokens(query: string, most: number) {
   }
   const count = encode(JSON.stringify(tools)).length;
   console.log(`${tools.length} tools${query}: ${count} tokens`);
-  assert.ok(count < most, `${tools.length} tools take ${count} tokens; ${most} are allowed`);
+  assert.ok(count < most, `${tools.length} tools take ${count} tokens; fewer than ${most} are allowed`);
   await client.close();
 }
 

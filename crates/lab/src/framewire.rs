@@ -79,7 +79,7 @@ impl Framewire {
         let mut command = Command::new(binary()?);
         command.args(args);
         without_settings(&mut command);
-        // As in `start`, not the user's folder. A test that looks into the folder sets one of its own.
+        // As in `start`, a test must not use the user's folder. A test that looks into the data folder sets its own.
         command.env("FRAMEWIRE_DATA", paths::profile_dir().join("test-data"));
         Ok(command)
     }
@@ -96,7 +96,7 @@ impl Framewire {
         Http::new(&self.url)
     }
 
-    /// Everything it has logged so far.
+    /// Everything it has written so far: first its standard output, then its standard error.
     #[must_use]
     pub fn log(&self) -> String {
         format!("{}{}", self.process.stdout(), self.process.stderr())

@@ -45,7 +45,7 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Send requests of mixed sizes through the bridge for a long time, and watch memory and frame rate.
+    /// Send requests of mixed sizes to `framewire serve --attach` for a long time, and watch memory and frame rate.
     Soak {
         /// Length of the run
         #[arg(long, value_name = "MINUTES", default_value_t = 10.0)]
@@ -79,7 +79,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Exit code 1 means that a figure missed its bound, or that a rerun of the study does not agree with the study.
+/// Exit code 1 means that a figure missed its bound or could not be measured, or that a rerun of the study does not
+/// agree with the study.
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     let (text, mark, met) = match command {
         Command::Table { quick, only, output } => {

@@ -131,7 +131,8 @@ impl Setup {
         Ok(self)
     }
 
-    /// Measures the time until a new client gets the first correct answer. The client tries repeatedly for `limit`.
+    /// Connects new clients, one after another, until one gets a correct answer. Returns how long this took, or `None`
+    /// if there was no correct answer within `limit`.
     pub fn first_answer(&self, limit: Duration) -> Option<Duration> {
         let start = Instant::now();
         while start.elapsed() < limit {

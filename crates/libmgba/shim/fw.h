@@ -133,7 +133,7 @@ bool fw_domain(const struct fw_core*, size_t index, struct fw_block* out, struct
 uint32_t fw_domain_read(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width);
 void fw_domain_write(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width, uint32_t value);
 void fw_domain_read_range(struct fw_core*, const struct fw_block*, uint32_t offset, uint8_t* out, size_t len);
-/* The memory of a domain and its size in bytes, or NULL. The pointer is valid until the next call for this core. */
+/* The memory of a domain and its size in bytes, or NULL. The pointer is valid until a call changes the core. */
 const uint8_t* fw_domain_memory(const struct fw_core*, const struct fw_block*, size_t* size);
 
 /* Returns NULL if there is no register with this index. */
@@ -174,7 +174,7 @@ int fw_save_load(struct fw_core*, const uint8_t* data, size_t len, bool temporar
 /* Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to it. */
 void fw_save_unload(struct fw_core*);
 /* Counts only saves that are not temporary. Returns false if there is no save with this index. The view is valid until
- * the next call for this core. */
+ * a call changes the core. */
 bool fw_save_view(const struct fw_core*, size_t index, struct fw_save_view* out);
 /* Frees a save that is no longer open. */
 void fw_save_forget(struct fw_core*, uint64_t id);

@@ -3,7 +3,7 @@
  * At every address, aligned or not, a number consists of the bytes from there on,
  * least significant first. An aligned number is read or written in one access of its
  * width, as hardware registers require. Any other number is read or written byte by
- * byte. */
+ * byte, and so is every number in the GBA's save memory. */
 #include "internal.h"
 
 #include <mgba/internal/defines.h>

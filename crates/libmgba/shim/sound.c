@@ -76,7 +76,7 @@ static int32_t since(uint32_t now, uint32_t then) {
 	return now - then;
 }
 
-/* The time until a channel may change its sample, at the time `now`. */
+/* The time from `now` until a channel may change its sample. */
 static int64_t until_change(const struct GBAudio* audio, int32_t now) {
 	/* If the noise channel has changed several times since the last read, the next read returns an average. */
 	if (audio->ch4.nSamples > 1) {

@@ -13,8 +13,8 @@ pub struct Domain {
     pub short_name: String,
     /// The bus address of its first byte.
     pub base: u32,
-    /// The bus address after its last byte, as `bound()` returns it in Lua. A domain
-    /// with banks is larger than its range on the bus.
+    /// The end of its range on the bus: the first address after it, as `bound()` returns it in Lua. A domain with banks
+    /// is larger than this range.
     pub bound: u32,
     /// Its size in bytes, including all banks.
     pub size: u32,

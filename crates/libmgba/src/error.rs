@@ -160,7 +160,7 @@ pub enum Error {
     /// A cheat or a cheat file that cannot be used.
     #[error("{place}: {problem}")]
     Cheat {
-        /// The line, and its file if there is one.
+        /// Where the problem is: a line, a cheat or a whole file. The file is named if there is one.
         place: String,
         /// What is wrong with it, and what is accepted.
         problem: String,

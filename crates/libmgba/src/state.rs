@@ -124,8 +124,9 @@ impl Core {
     }
 
     /// Gives the game a save with these bytes, the contents of a save file. If `bytes` is empty, the save is new. The
-    /// game sees the save after the next [`reset`](Core::reset). [`saves`](Core::saves) returns it with the game's
-    /// changes. This crate does not read or write the file; the caller must do that.
+    /// save is in use at once, but most games read it only when they start; call [`reset`](Core::reset) to start the
+    /// game again. [`saves`](Core::saves) returns the save with the game's changes. This crate does not read or write
+    /// the file; the caller must do that.
     ///
     /// # Errors
     /// [`Error::SaveSize`] and [`Error::OutOfMemory`].
@@ -150,12 +151,13 @@ impl Core {
     }
 
     /// The save in use, if there is one, and earlier saves that were removed, or replaced by another ROM or save.
-    /// Earlier saves stay until [`forget_save`](Core::forget_save). Temporary saves are not included.
+    /// The newest save comes first. Earlier saves stay until [`forget_save`](Core::forget_save). Temporary saves are
+    /// not included.
     pub fn saves(&self) -> impl Iterator<Item = Save<'_>> {
         (0..).map_while(|index| self.handle.save(index))
     }
 
-    /// Drops a save that is no longer in use.
+    /// Drops a save that is no longer in use. Does nothing if the save is in use or does not exist.
     pub fn forget_save(&mut self, id: SaveId) {
         self.handle.forget_save(id.0);
     }

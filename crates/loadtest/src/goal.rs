@@ -28,7 +28,7 @@ enum Bound {
     OfAsked(f64),
 }
 
-/// Why a text is not a goal.
+/// Why a text is not a goal, or not a rule of a comparison ([`FailOn`](crate::compare::FailOn)).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GoalError {
     /// A part of the text is not a condition.

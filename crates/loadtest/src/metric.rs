@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_read_and_shown() {
+    fn names_are_read_and_shown() {
         for name in ["success", "errors", "pace.min", "mean", "p99.9", "p99.99", "sent.max"] {
             assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
         }

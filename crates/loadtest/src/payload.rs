@@ -1,5 +1,5 @@
-//! The payloads of requests. They are random. So requests have different payloads, unless the payloads are very short,
-//! and a reply that belongs to another request is detected.
+//! The payloads of requests. They are random, so that a reply that belongs to another request is detected. Only very
+//! short payloads can be equal by chance.
 
 use std::fmt;
 use std::str::FromStr;

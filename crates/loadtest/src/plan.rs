@@ -105,8 +105,8 @@ pub enum PlanError {
         /// The window.
         duration: Duration,
     },
-    /// No request is due in the stages.
-    #[error("in the stages {0} no request is due; give a higher rate or a longer time")]
+    /// The stages have less than one request on average.
+    #[error("the stages {0} have less than one request; give a higher rate or a longer time")]
     NoRequests(String),
     /// The time-out is zero.
     #[error("a time-out of 0; give a time such as 10s")]

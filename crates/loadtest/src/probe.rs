@@ -38,9 +38,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Computes the pace from times and values, in order of time. The time between two samples is left out if the
-    /// counter went back between them, because of a reset or a loaded state. Returns `None` if no time remains, for
-    /// example with fewer than two samples.
+    /// Computes the pace from times and values, in order of time. If the counter went back between two samples, because
+    /// of a reset or a loaded state, the time between them is left out. Returns `None` if no time remains, for example
+    /// with fewer than two samples.
     pub fn of(samples: &[(Instant, f64)]) -> Option<Pace> {
         let (mut rise, mut time) = (0.0, 0.0);
         for pair in samples.windows(2) {

@@ -16,7 +16,7 @@ pub struct Retries(Vec<Duration>);
 /// The error for a text that is not a list of waits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a list of waits; write the wait before each retry, such as 50ms,100ms (up to {MOST} retries and \
+    "{0:?} is not a list of waits; write the wait before each retry, such as 50ms,100ms (up to {MOST} waits of up to \
      {LONGEST:?} each)"
 )]
 pub struct RetriesError(String);

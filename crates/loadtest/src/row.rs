@@ -11,8 +11,8 @@ use crate::probe::Pace;
 use crate::record::Latencies;
 use crate::target::Failure;
 
-/// There is a warning that the tester was late if the 99th percentile of its own delays is more than this, in
-/// milliseconds, and also more than [`LATE_SHARE`] of the 99th percentile of the latencies.
+/// The tester counts as late if the 99th percentile of its own delays is more than this, in milliseconds, and also more
+/// than [`LATE_SHARE`] of the 99th percentile of the latencies. Then the tester was the limit, and there is a warning.
 pub const LATE: f64 = 1.0;
 /// A share of the 99th percentile of the latencies: see [`LATE`].
 pub const LATE_SHARE: f64 = 0.1;
@@ -138,7 +138,8 @@ pub struct Summary {
     pub p9999: f64,
     /// The largest latency.
     pub max: f64,
-    /// Pairs of a percentage and the latency that this percentage of the latencies did not exceed, for a plot.
+    /// Pairs of a percentage and the latency that this percentage of the latencies did not exceed, for plots and for
+    /// [`Metric::judged`](crate::metric::Metric::judged).
     pub curve: Vec<(f64, f64)>,
 }
 
@@ -154,7 +155,7 @@ pub struct Point {
     pub asked: Option<f64>,
     /// Requests without a correct reply.
     pub failures: u64,
-    /// The median of the latencies from the intended send time, if there was a correct reply.
+    /// The median of the latencies from the intended send time, in milliseconds, if there was a correct reply.
     pub p50: Option<f64>,
     /// The 99th percentile of these latencies.
     pub p99: Option<f64>,
@@ -163,8 +164,8 @@ pub struct Point {
 }
 
 impl Summary {
-    /// Summarises latencies. `requests` is the number of all requests, including those without a correct reply; 0 if the
-    /// plot needs no points for them.
+    /// Summarises latencies. `requests` is the number of all requests, including those without a correct reply; 0 if
+    /// the curve needs no points for them.
     pub fn of(latencies: &Latencies, requests: u64) -> Self {
         Summary {
             count: latencies.count(),
@@ -181,7 +182,7 @@ impl Summary {
     }
 }
 
-/// The points of a plot of percentiles. The percentages come closer and closer to 100, as far as there are enough
+/// The points of a [`Summary::curve`]. The percentages come closer and closer to 100, as far as there are enough
 /// latencies to distinguish them. If some of the `requests` have no correct reply, there is also a point for each of
 /// the `PERCENTILES` of all requests, at its place among the correct replies. A percentile that falls on a request
 /// without a correct reply gets no point.
@@ -305,9 +306,9 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
     }
     if row.tester_late() {
         warnings.push(format!(
-            "the tester, not the target, was the limit for some requests: it began 1 % of the requests for which a connection \
-             was free at least {:.1} ms late, and the figures from the intended send time include this delay; use a lower \
-             rate, or give the tester a processor of its own",
+            "the tester, not the target, was the limit for some requests: of those for which a connection was free, it \
+             began 1 % at least {:.1} ms late, and the figures from the intended send time include this delay; use a \
+             lower rate, or give the tester a processor of its own",
             row.late.p99
         ));
     }

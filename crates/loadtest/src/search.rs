@@ -7,7 +7,7 @@ use crate::row::Phase;
 /// How to search for a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// The first rate tried.
+    /// The first rate tried. All rates are in requests per second.
     pub start: f64,
     /// Rates below this are not tried.
     pub lowest: f64,
@@ -30,8 +30,8 @@ impl Default for Search {
 pub struct Limit {
     /// The goal.
     pub goal: String,
-    /// The highest rate that met the goal in all confirmation runs; `None` if no rate did. If the search was cut short,
-    /// confirmation runs may be missing.
+    /// The highest rate, in requests per second, that met the goal in all confirmation runs; `None` if no rate did. If
+    /// the search was cut short, confirmation runs may be missing.
     pub rate: Option<f64>,
     /// The lowest rate that missed the goal; `None` if no rate did.
     pub missed_at: Option<f64>,

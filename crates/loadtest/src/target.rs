@@ -9,8 +9,8 @@ pub trait Target: Send + Sync + 'static {
     /// What one worker keeps for one run.
     type Session: Session;
 
-    /// Begins a run on a worker's thread, inside its runtime. Must not connect yet, because the time to connect is part
-    /// of a cold start.
+    /// Begins a run. Called on a worker's thread, outside of its runtime. Must not connect yet, because the time to
+    /// connect is part of a cold start.
     fn session(&self) -> Self::Session;
 }
 

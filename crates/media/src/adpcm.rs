@@ -93,7 +93,8 @@ impl Channel {
     }
 }
 
-/// Decodes a message into pairs of samples; `None` if it is not a valid message.
+/// Decodes a message into samples. Left and right samples alternate, beginning with a left one. `None` if the message
+/// is not valid.
 pub fn decode(message: &[u8]) -> Option<Vec<i16>> {
     let (head, codes) = message.split_at_checked(CHANNELS * 4)?;
     let mut channels = [Channel::default(); CHANNELS];

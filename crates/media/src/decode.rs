@@ -49,7 +49,7 @@ impl Decoder {
         Decoder::default()
     }
 
-    /// Applies a message.
+    /// Applies a message, and returns its header.
     ///
     /// # Errors
     /// If the message is malformed or does not fit the current picture. In this case, the picture is unchanged.

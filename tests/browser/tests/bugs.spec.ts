@@ -122,7 +122,7 @@ test("while a replay runs, the page says so and Resume does nothing", async ({ c
   const panel = await page.tab("Recordings");
   await panel.getByRole("button", { name: "Record", exact: true }).click();
   await expect(panel.getByText("Recording recording-1")).toBeVisible();
-  // The replay takes half a minute, so that it does not end before the page is looked at.
+  // The replay takes half a minute, so that it does not end before the test looks at the page.
   await server.json("/v1/pause", {});
   for (let part = 0; part < 3; part += 1) await server.batch({ op: "advance", frames: 600 });
   await server.json("/v1/resume", {});
@@ -303,7 +303,7 @@ test("Escape in a dialog does not end copy mode", async ({ console: page }) => {
   await expect(page.page.locator(".banner")).toBeHidden();
 });
 
-test("the memory panel goes to an offset in the form in which it shows it", async ({ console: page }) => {
+test("the memory panel accepts offsets in the form in which it shows them", async ({ console: page }) => {
   const panel = await page.tab("Memory");
   const title = panel.locator(".inspector h2");
   await goTo(panel, "0200001a");

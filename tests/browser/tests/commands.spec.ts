@@ -183,7 +183,7 @@ test("a battery save that is opened together with its game is loaded into this g
   const asked: string[] = [];
   await page.page.route(/\/v1\/(rom|save)(\?|$)/, async (route) => {
     const path = new URL(route.request().url()).pathname;
-    // The game is far larger than its save.
+    // A game is usually far larger than its save, so its request takes longer.
     if (path === "/v1/rom") await new Promise((resolve) => setTimeout(resolve, 1500));
     asked.push(path);
     await route.continue();

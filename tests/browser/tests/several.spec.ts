@@ -144,7 +144,7 @@ test("a game that is rewound runs on after another emulator is selected", async 
   expect(rewound).not.toContain("two");
 });
 
-test("a save that is opened with its game belongs to the emulator that was selected then", async ({
+test("a game and its save that are opened together are loaded into the same emulator", async ({
   page,
   serve,
 }) => {

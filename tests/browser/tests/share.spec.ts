@@ -18,7 +18,7 @@ async function play(opened: Console, server: Server, pictures: number): Promise<
   await opened.expectPicture();
 }
 
-test("the picture is saved at any scale", async ({ page, server, console: opened }) => {
+test("the picture is saved at the chosen scale", async ({ page, server, console: opened }) => {
   await server.holdAt(60);
   const panel = await opened.tab("Share");
   await panel.getByLabel("Scale of the picture").selectOption("3×");
@@ -95,7 +95,7 @@ test("a link opens the same tool and address", async ({ page, server, console: o
   await page.goto(`${server.url}/#tool=memory&domain=iwram&address=0100`);
   await expect(page.getByLabel("Memory domain")).toHaveValue("iwram");
   await expect(page.locator(".inspector h2")).toContainText("00000100");
-  // A link to memory that this game does not have shows nothing else instead.
+  // If a link leads to memory that this game does not have, the page shows an error, and no other memory.
   await page.goto("about:blank");
   await page.goto(`${server.url}/#tool=memory&domain=hram&address=0010`);
   await expect(page.locator(".toast.bad")).toContainText("no memory domain hram");

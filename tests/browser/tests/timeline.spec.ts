@@ -194,7 +194,7 @@ test("a server that refuses the history slowly is asked less and less often too"
   });
   await page.goto(server.url, { waitUntil: "commit" });
   await expect.poll(() => asked, { intervals: [20] }).toBe(1);
-  // Without refusals, the page would ask seven times: at once, and then each 1.5 seconds.
+  // Without refusals, the page would ask seven times: at once, and then every 1.5 seconds.
   await page.waitForTimeout(10_000);
   expect(asked).toBeGreaterThanOrEqual(2);
   expect(asked).toBeLessThanOrEqual(5);

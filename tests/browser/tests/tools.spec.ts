@@ -157,7 +157,7 @@ test("watches show values, and errors in expressions", async ({ console: page, s
   await server.batch({ op: "write32", address: SCRATCH, value: 6 });
   await expect(row.locator(".value")).toHaveText("7");
 
-  // The watches are still there after the page is closed and opened.
+  // The watches are still there after a reload.
   await page.page.reload();
   await expect(row.locator(".value")).toHaveText("7");
   await row.getByRole("button").click();

@@ -93,7 +93,7 @@ test("the picture of a paused game stays, without a message", async ({ console: 
   await expect(page.page.locator(".veil")).toBeHidden();
 });
 
-test("a hidden page requests no pictures, and a page that is shown again does", async ({ console: page }) => {
+test("a hidden page requests no pictures until it is shown again", async ({ console: page }) => {
   const hide = (hidden: boolean): Promise<void> =>
     page.page.evaluate((value) => {
       Object.defineProperty(document, "hidden", { configurable: true, get: () => value });

@@ -1,4 +1,4 @@
-//! Memory access is also exact in a stock mGBA, which has a different version of libmgba than an embedded core.
+//! Memory access is as exact in a stock mGBA as in an embedded core, although they have different versions of libmgba.
 
 #[path = "../../../crates/emulator/tests/emulator/exact/mod.rs"]
 mod exact;

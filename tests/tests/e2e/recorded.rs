@@ -53,7 +53,7 @@ fn number_before(said: &str, text: &str) -> u64 {
 
 /// Checks that the same keys produce the same pictures and memory in an embedded core, and that pictures were compared
 /// only if `pictures` is set. Returns how many times memory was compared.
-fn is_replayed(file: &Path, pictures: bool) -> u64 {
+fn check_replay(file: &Path, pictures: bool) -> u64 {
     let path = file.to_str().unwrap();
     let (code, said) = replay(&[path]);
     assert_eq!(code, Some(0), "{said}");
@@ -88,7 +88,7 @@ fn damage_is_found(file: &Path) {
 fn a_recording_of_an_embedded_core_is_replayed() {
     let served = Served::embedded();
     let file = record(&served, "power-on", FRAMES);
-    is_replayed(&file, true);
+    check_replay(&file, true);
     damage_is_found(&file);
     let played = served.ask("POST", "/v1/recordings/run/replay", &json!({}), 200);
     assert_eq!(played["equal"], true, "{played}");
@@ -197,7 +197,7 @@ fn a_recording_of_a_stock_window_is_replayed() {
     let file = [FRAMES, 3 * FRAMES, 9 * FRAMES]
         .into_iter()
         .map(|frames| record(&served, "state", frames))
-        .find(|file| is_replayed(file, false) >= 5)
+        .find(|file| check_replay(file, false) >= 5)
         .expect("at least five hashes of memory");
     damage_is_found(&file);
     // `--write` adds hashes of pictures to the recording. From then on, pictures are also compared.
@@ -209,7 +209,7 @@ fn a_recording_of_a_stock_window_is_replayed() {
     assert!(link.is_symlink(), "the link is replaced by a file");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
     fs::remove_file(&link).unwrap();
-    is_replayed(&file, true);
+    check_replay(&file, true);
     // A server with an embedded core can also replay it. A server with a window cannot, because the window cannot be
     // paused.
     let bytes = fs::read(&file).unwrap();

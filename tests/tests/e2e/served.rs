@@ -29,7 +29,7 @@ impl Served {
         Served::game_of(&fs::read(paths::rom()).unwrap(), "demo game+1.gba", &[])
     }
 
-    /// A server with an embedded core, this game and more settings.
+    /// A server with an embedded core, this game and these settings.
     pub fn game_of(rom: &[u8], name: &str, settings: &[&str]) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
@@ -48,7 +48,7 @@ impl Served {
         Served::window(|options| options.config("audioSync", "0"), &[])
     }
 
-    /// Like [`Served::stock`], with other options of mGBA and more arguments of the server.
+    /// Like [`Served::stock`], with the options of mGBA that `change` returns and these arguments for the server.
     pub fn window(change: impl FnOnce(StockOptions) -> StockOptions, arguments: &[&str]) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
@@ -146,7 +146,7 @@ pub fn bytes_of(body: &Value) -> Vec<u8> {
     if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }
 
-/// Starts the program with more arguments and with a script in its core. The script listens on this port.
+/// Starts the program with these arguments and with this script in its core. The script listens on this port.
 pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framewire {
     let settings = folder.path().join("settings.lua");
     fs::write(&settings, format!("framewire = {{port = {port}}}")).unwrap();

@@ -25,7 +25,7 @@ use keyboard::{Keyboard, Stroke};
 
 use crate::{Error, Process, Result, until};
 
-/// The time limit for requests to the X server and to windows.
+/// How long the X server may take to start, and a window to get the keyboard focus.
 const LIMIT: Duration = Duration::from_secs(10);
 /// The screen's width, height and bits per pixel. It is large enough for mGBA's window and its scripting window next to
 /// each other.
@@ -48,7 +48,7 @@ pub struct Desktop {
     xvfb: Process,
 }
 
-/// A visible window, at the time of the request.
+/// A visible window, as it was at the time of the request.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// The id of the window in the X server.

@@ -19,7 +19,7 @@ use crate::programs;
 pub struct Provenance {
     /// The program and its version.
     pub tool: String,
-    /// The commit of the source code, with a `+` if the code has changed since.
+    /// The commit of the source code, with a `+` if the code has changed since; `None` if git cannot report it.
     pub commit: Option<String>,
     /// The command line.
     pub command: Vec<String>,

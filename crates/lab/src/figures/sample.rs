@@ -25,9 +25,10 @@ pub struct Sample {
     pub correct: u64,
     /// How many requests got no correct reply, by the kind of failure.
     pub failures: BTreeMap<String, u64>,
-    /// Correct replies per second. Without requests, frames per second.
+    /// Correct replies per second. Without requests, frames per second. `None` for a stampede.
     pub rate: Option<f64>,
-    /// The latencies of correct replies; at a fixed rate, from the intended send time.
+    /// The latencies of correct replies, but of all replies if the client is wrk. At a fixed rate, they are measured
+    /// from the intended send time.
     pub latency: Option<Latency>,
     /// The frame rate during the run.
     pub frames: Option<Frames>,

@@ -1,4 +1,5 @@
-//! The long run: requests of mixed sizes through the bridge, with memory and frame rate watched.
+//! The long run: sends requests of mixed sizes through a bridge (`framewire serve --attach`), and watches memory and
+//! frame rate.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;

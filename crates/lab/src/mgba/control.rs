@@ -47,7 +47,8 @@ impl StockMgba {
     /// Opens another game with File > Load ROM, and waits until it runs.
     ///
     /// # Errors
-    /// [`Error::Timeout`] if it does not run, for instance because mGBA cannot read the file.
+    /// [`Error::Pictured`] with an [`Error::Timeout`], if it does not run, for instance because mGBA cannot read the
+    /// file.
     pub fn open_rom(&mut self, rom: &Path) -> Result<()> {
         self.pictured(|mgba| {
             // mGBA creates a new object `emu` for each game.

@@ -31,8 +31,9 @@ const SCRIPTING: &str = "Scripting";
 /// A running mGBA with its own display, settings and saves. Dropping it ends mGBA and its display, and deletes the
 /// files.
 ///
-/// Most methods wait until their action has had an effect. They return [`Error::Timeout`] if it has none for too long,
-/// and [`Error::X11`] if the window is gone. Most errors come with a picture of the display.
+/// Most methods wait until their action has had an effect. They fail with [`Error::Timeout`] if there is no effect in
+/// time, and with [`Error::X11`] if the window is gone. Most errors are inside an [`Error::Pictured`], which has a
+/// picture of the display.
 #[derive(Debug)]
 pub struct StockMgba {
     // Fields are dropped in this order: first the program, then its display, then its files.
@@ -138,8 +139,8 @@ impl StockMgba {
         self.prompt.console()
     }
 
-    /// Runs Lua code at the prompt of the scripting window. Returns the values that the code returns as text, separated
-    /// by tabs. This also works while the emulation is paused, and without a game.
+    /// Runs Lua code at the prompt of the scripting window. Returns the results of the code as text, separated by tabs.
+    /// This also works while the emulation is paused, and without a game.
     ///
     /// # Errors
     /// [`Error::Lua`] with the code's message if the code fails.

@@ -1,4 +1,4 @@
-//! The study's results, in one compressed file. It has a line for each step and a line about the study itself, so an
+//! The study's results, in one compressed file. It has a line for each result and a line about the study itself, so an
 //! interrupted study can continue.
 
 use std::collections::BTreeMap;

@@ -74,7 +74,7 @@ fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
     })
 }
 
-/// Ends a client of the study's script that uses a pool and sends requests at a fixed rate.
+/// Ends a client of the study's script. The client uses a pool and sends requests at a fixed rate.
 fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result<Ending> {
     let target = format!("marker://{}", window.setup.address);
     let args =
@@ -130,8 +130,8 @@ fn fail_network(window: &StudyWindow, script: Script) -> anyhow::Result<Ending> 
     }
 }
 
-/// Sends requests while the network fails. After it is back, waits until the script has answered a new client, and then
-/// sends requests again until one is answered.
+/// Sends requests while the network fails. After the network is back, waits until the script has answered a new client,
+/// and then sends requests again until one is answered. Both waits end after [`PATIENCE`].
 fn measure_network_failure(
     window: &StudyWindow,
     network: &Proxy,

@@ -269,7 +269,7 @@ impl<'a, 'b> Measure<'a, 'b> {
                 if !self.sleep(left) {
                     return Ok(None);
                 }
-                let result = self.window.as_mut().context("no window")?.use_idle();
+                let result = self.window_mut()?.use_idle();
                 self.keep(&step.name, &result)?;
                 match result.after {
                     Some(after) => format!("answered in {} ms after {:.0} s", millis(after), result.seconds),
@@ -284,9 +284,9 @@ impl<'a, 'b> Measure<'a, 'b> {
         if !run.keeps {
             return self.measure(step, run);
         }
-        self.window.as_mut().context("no window")?.set_keeping(true)?;
+        self.window_mut()?.set_keeping(true)?;
         let report = self.measure(step, run);
-        self.window.as_mut().context("no window")?.set_keeping(false)?;
+        self.window_mut()?.set_keeping(false)?;
         report
     }
 

@@ -59,7 +59,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins the progress of the steps in `todo`. `done` is the number of steps that were done earlier.
+    /// Prints how many steps there are in `todo`, and an estimate of their time. `done` is the number of steps that
+    /// were done earlier.
     pub fn start(todo: &[&Step], done: usize, lengths: Lengths) -> Progress {
         let estimate = |step: &&Step| step.estimate(&lengths) / lengths.share(step);
         let forecast = Forecast::new(todo.iter().map(estimate).collect());

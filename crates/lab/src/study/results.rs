@@ -14,8 +14,7 @@ use crate::stampede;
 pub struct Stampede {
     /// The number of clients.
     pub clients: usize,
-    /// The longest time that a client waited for its connection, and also the longest time that it then waited for its
-    /// reply.
+    /// The time limit for a client's connection. The same limit applies again to its reply.
     pub patience: f64,
     /// For each client that got its reply, the time from the common start to the reply. The fastest client comes first.
     pub answered: Vec<f64>,
@@ -69,7 +68,7 @@ pub struct EndedRun {
 /// The allocations of `framewire serve` at its start, and in two runs at different rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allocations {
-    /// The allocations at its start.
+    /// The allocations before the first run: those of the start and of the first answered request.
     pub start: Allocated,
     /// The runs.
     pub runs: Vec<AllocatedIn>,
@@ -108,7 +107,8 @@ pub struct Ending {
     pub ended: String,
     /// The time from the signal to the end of the client.
     pub ending: Option<f64>,
-    /// The lines that the script wrote to its console afterwards.
+    /// The lines that the script wrote to its console during the whole step. Lines of the study's script about new
+    /// clients are left out.
     pub console: Vec<String>,
     /// The time from the signal, or from the return of the network, to the first correct answer to a new client. If
     /// there was neither a signal nor a return of the network, the time for which the new client waited.

@@ -67,7 +67,7 @@ impl Problem {
 /// Applies the patch in the file at `path` to a ROM. Returns the patched ROM.
 ///
 /// # Errors
-/// [`Error::Patch`] with the position in the patch and the reason.
+/// [`Error::Patch`] with the position in the patch and the reason, or [`Error::Io`] if the file cannot be read.
 pub(crate) fn apply_file(path: &Path, rom: &[u8]) -> Result<Vec<u8>, Error> {
     let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
     let mut patch = Vec::new();

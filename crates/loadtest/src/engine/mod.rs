@@ -65,12 +65,12 @@ pub struct Outcome {
     pub total: Record,
     /// The figures of the intervals, in order.
     pub series: Vec<Point>,
-    /// The share of the available processor time that the busiest worker used for work; `None` if the system does not
-    /// report it.
+    /// The share (0 to 1) of the available processor time that the busiest worker used for work; `None` if the system
+    /// does not report it.
     pub busy: Option<f64>,
     /// The largest number of requests in flight at a time; with several workers, the sum of their largest numbers.
     pub most_in_flight: usize,
-    /// How fast the probe's counter rose.
+    /// How fast the probe's counter rose; `None` without a probe, or if there are too few samples.
     pub pace: Option<Pace>,
     /// Whether the run was stopped before its end.
     pub cut_short: bool,

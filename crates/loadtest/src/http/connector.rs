@@ -72,7 +72,8 @@ pub enum ConnectorError {
 /// The address of a server.
 #[derive(Debug, Clone)]
 enum Place {
-    /// The addresses of its host, and the index of the one that accepted the last connection. It is tried first.
+    /// The addresses of its host, and the index of the address that accepted the last connection. That address is tried
+    /// first.
     Tcp(Vec<SocketAddr>, Arc<AtomicUsize>),
     #[cfg(unix)]
     Unix(PathBuf),

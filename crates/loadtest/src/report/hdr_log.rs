@@ -1,8 +1,7 @@
 //! The histograms themselves, as an HDR histogram log that the usual tools read.
 //!
 //! Each interval of each run has two lines: latencies from the intended send time, and latencies from the actual send
-//! time. The tag of a line contains the load, and which of these two times counts (`asked-100-intended`,
-//! `asked-100-sent`).
+//! time. The tag of a line says the load and which of these two times counts (`asked-100-intended`, `asked-100-sent`).
 //!
 //! Values are nanoseconds; the column of the maximum is in milliseconds, as those tools expect.
 

@@ -169,7 +169,7 @@ pub(super) fn errors(rows: &[&Row]) -> Vec<(String, Vec<String>)> {
     lines.collect()
 }
 
-/// The sentences that a reader must see before the figures.
+/// The sentences that a reader must see. The page has them before the figures, and the terminal after them.
 pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut add = |kind, text| notices.push(Notice { kind, text });

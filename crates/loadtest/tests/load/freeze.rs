@@ -16,7 +16,7 @@ const SECONDS: f64 = 5.0;
 const FREEZE_AT: Duration = Duration::from_secs(2);
 const FREEZE: f64 = 1.0;
 
-/// The milliseconds that `percent` of the latencies should not exceed. A request that is due during the freeze waits
+/// The milliseconds that `percent` % of the latencies should not exceed. A request that is due during the freeze waits
 /// until the freeze ends. All other requests are answered at once.
 fn expected(percent: f64) -> f64 {
     let frozen = FREEZE * RATE;
@@ -57,7 +57,7 @@ fn percentiles_are_as_calculated_from_the_freeze() {
     until_good(measure, is_as_calculated);
 }
 
-/// Whether the latencies, from the intended and from the actual time of sending, are those of the freeze.
+/// Whether the latencies from the intended send time and from the actual send are as calculated from the freeze.
 fn is_as_calculated([intended, sent]: &[Summary; 2]) -> bool {
     let figures = [
         ("p90", intended.p90, expected(90.0)),

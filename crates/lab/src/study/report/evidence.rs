@@ -40,7 +40,7 @@ impl Evidence {
     /// Reads the results in `archive`.
     ///
     /// # Errors
-    /// If there is no study in the archive's folder, or its description is broken.
+    /// If there is no study in the archive's folder, or if its file has another schema version.
     pub fn read(archive: &Archive) -> anyhow::Result<Evidence> {
         let folder = archive.folder();
         let about = archive.about()?.with_context(|| {

@@ -69,7 +69,7 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// The best rates of all ways to send requests, as one sentence.
+/// The best rates of all ways to send requests, as one sentence; `None` if no row has been measured yet.
 pub fn best_line(evidence: &Evidence) -> Option<String> {
     let words = SEARCHES.iter().filter(|search| is_measured(evidence, search)).map(|search| {
         let limits = Limits::of(evidence, search);

@@ -15,7 +15,6 @@ use crate::study::plan;
 use crate::study::steps::{Search, Way};
 use crate::study::trials::{ALLOCATIONS, SEARCHES, garbage, name as trial};
 
-/// An answer.
 struct Answer {
     /// The answer itself.
     text: String,
