@@ -8,6 +8,10 @@ use crate::{Format, Names, Number, ParseError, Range, Type};
 /// The deepest nesting of operators and reads. The innermost operand counts as one level.
 const MAX_DEPTH: usize = 200;
 
+/// The longest encoding of a parsed expression, in bytes. The protocol has 16 bits for its length, and
+/// [`plus`](Code::plus) can make it a little longer.
+const MAX_CODE: usize = 65_000;
+
 // The first byte of each part. For an operator, it is UNARY plus the operator's index in `Unary`, or BINARY plus its
 // index in `Binary`.
 const CONSTANT: u8 = 0;
@@ -59,7 +63,7 @@ impl Code {
     /// # Errors
     /// [`ParseError`] says what is wrong, and in which column.
     pub fn parse(text: &str, names: &dyn Names) -> Result<Code, ParseError> {
-        Ok(Code { root: Parser::new(text, names)?.code()? })
+        Code { root: Parser::new(text, names)?.code()? }.checked()
     }
 
     /// Compiles `text` as an address, like the text in the brackets of `u16[…]`: a name stands for its address. Also
@@ -72,7 +76,20 @@ impl Code {
         names: &dyn Names,
     ) -> Result<(Code, Option<(Type, Format)>), ParseError> {
         let (root, kind) = Parser::new(text, names)?.address_code()?;
-        Ok((Code { root }, kind))
+        Ok((Code { root }.checked()?, kind))
+    }
+
+    /// Refuses code that is longer than [`MAX_CODE`].
+    fn checked(self) -> Result<Code, ParseError> {
+        let length = self.encode().len();
+        if length > MAX_CODE {
+            let message = format!(
+                "this expression needs {length} bytes of code, and {MAX_CODE} are accepted; compare fewer bytes, or use a \
+                 simpler address"
+            );
+            return Err(ParseError::new(1, message));
+        }
+        Ok(self)
     }
 
     /// This expression plus `more`.
@@ -328,6 +345,23 @@ mod tests {
         let names = Party(Variable { base, dimensions: vec![(4, 8)], kind: None, format: Format::Plain });
         let code = Code::parse("u8[party[frame % 2] + 1]", &names).unwrap();
         assert_eq!((code.value(&mut Bytes(6)), code.value(&mut Bytes(7))), (Some(17), Some(25)));
+    }
+
+    #[test]
+    fn copies_of_an_address_cannot_grow_without_a_limit() {
+        let nested = (0..5).fold("0".to_owned(), |at, _| format!("text[{at}] == \"{}\"", "A".repeat(60)));
+        let error = Code::parse(&nested, &NoNames).unwrap_err();
+        assert!(error.message.contains("compare fewer bytes"), "{error}");
+        let wide = format!("text[{}0] == \"{}\"", "u8[0] + ".repeat(80), "A".repeat(64));
+        assert!(Code::parse(&wide, &NoNames).is_err());
+        let domain = "d".repeat(255);
+        let named = (0..2).fold("0".to_owned(), |at, _| format!("text[{domain}:{at}] == \"A\""));
+        let named = format!("text[{domain}:{named}] == \"{}\"", "A".repeat(64));
+        let long = format!("{named} && text[text[0] == \"{}\"] == \"{}\"", "A".repeat(16), "A".repeat(36));
+        let error = Code::parse(&long, &NoNames).unwrap_err();
+        assert!(error.message.contains("bytes of code"), "{error}");
+        let usual = format!("text[u32[0x03005D8C] + 4] == \"{}\"", "A".repeat(64));
+        assert!(Code::parse(&usual, &NoNames).is_ok());
     }
 
     #[test]

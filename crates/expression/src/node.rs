@@ -129,6 +129,15 @@ impl Node {
         }
     }
 
+    /// The number of nodes: this one and all below it.
+    pub(crate) fn size(&self) -> usize {
+        1 + match self {
+            Node::Read(_, _, of) | Node::Unary(_, of) => of.size(),
+            Node::Binary(_, left, right) => left.size() + right.size(),
+            _ => 0,
+        }
+    }
+
     /// Whether `is` is true for this node or for any node below it.
     fn any(&self, is: &impl Fn(&Node) -> bool) -> bool {
         is(self)

@@ -141,8 +141,7 @@ pub fn holding(keys: Keys, frames: u32) -> Vec<KeyStep> {
     vec![KeyStep { offset: 0, keys: keys.mask() }, KeyStep { offset: frames, keys: 0 }]
 }
 
-/// Appends a condition. Its length has 16 bits. That is enough for every expression whose text has at most
-/// `framewire_expression::MAX_TEXT` bytes.
+/// Appends a condition. Its length has 16 bits. `framewire_expression::Code::parse` returns no longer expression.
 fn put_condition(condition: &[u8], out: &mut Vec<u8>) {
     (condition.len() as u16).encode(out);
     out.extend_from_slice(condition);

@@ -159,6 +159,7 @@ impl Parser<'_> {
             return Err(self.wrong(message));
         }
         self.advance();
+        self.note_copies(&address, bytes.len(), column)?;
         let mut all = Node::Truth(true);
         for (offset, byte) in bytes.iter().enumerate() {
             let offset = Node::Constant(offset as i64);

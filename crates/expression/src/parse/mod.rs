@@ -30,6 +30,10 @@ impl ParseError {
 /// use of the stack.
 const MAX_DEPTH: usize = 64;
 
+/// The largest number of nodes that are copies. A comparison of bytes or of a text has a copy of its address for each byte,
+/// and a BCD field has one for each digit. In nested ones, each level multiplies the copies.
+const MAX_COPIES: usize = 4096;
+
 /// The purpose of the part of the expression that is being parsed. It decides what a name in this part means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
@@ -46,6 +50,8 @@ pub(crate) struct Parser<'a> {
     /// Index of the next token.
     next: usize,
     depth: usize,
+    /// The number of nodes that are copies.
+    copies: usize,
     purpose: Purpose,
     names: &'a dyn Names,
     /// The places that the expression reads.
@@ -73,6 +79,7 @@ impl<'a> Parser<'a> {
             tokens: tokens(text)?,
             next: 0,
             depth: 0,
+            copies: 0,
             purpose: Purpose::Value,
             names,
             places: Vec::new(),
@@ -111,6 +118,17 @@ impl<'a> Parser<'a> {
             Token::End => Ok(root),
             token => Err(self.wrong(format!("expected an operator or the end, not {}", token.shown()))),
         }
+    }
+
+    /// Counts copies of a node, before they are made.
+    fn note_copies(&mut self, node: &Node, count: usize, column: usize) -> Result<(), ParseError> {
+        self.copies = self.copies.saturating_add(node.size().saturating_mul(count));
+        if self.copies > MAX_COPIES {
+            let message = "this compares too many bytes at an address that takes many steps to compute; compare fewer \
+                           bytes, or use a simpler address";
+            return Err(ParseError::new(column, message));
+        }
+        Ok(())
     }
 
     fn peek(&self) -> &Token {

@@ -119,7 +119,13 @@ impl Parser<'_> {
     }
 
     /// Makes the node of the value that a number represents.
-    fn value_of(&self, number: Node, kind: Type, format: Format, column: usize) -> Result<Node, ParseError> {
+    fn value_of(
+        &mut self,
+        number: Node,
+        kind: Type,
+        format: Format,
+        column: usize,
+    ) -> Result<Node, ParseError> {
         match format {
             Format::Plain => Ok(number),
             Format::Bits { first, count } => {
@@ -127,6 +133,7 @@ impl Parser<'_> {
                 Ok(binary(Binary::BitAnd, shifted, constant((1_i64 << count) - 1)))
             }
             Format::Bcd => {
+                self.note_copies(&number, usize::from(kind.size()) * 2, column)?;
                 let digit = |place: u16| {
                     let shifted = binary(Binary::ShiftRight, number.clone(), constant(place * 4));
                     let digit = binary(Binary::BitAnd, shifted, constant(15));
