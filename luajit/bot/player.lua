@@ -102,7 +102,7 @@ end
 local function play(self)
   local game, ball = self.game, self.ball
   read_ball(self)
-  -- The ball hits the last brick before it comes down, or does not come down soon, so the paddle does not have to
+  -- If the ball hits the last brick before it comes down, or does not come down soon, the paddle does not have to
   -- return it.
   if not balls.fly(ball, LOOK_AHEAD) then return move_to(self, ball.x) end
   local plan = game.level * 65536 + game.rally

@@ -125,8 +125,10 @@ end
 ---@return integer|nil frame the core's frame counter
 ---@return string? message
 function Emulator:step(keys, frames)
-  if type(keys or 0) ~= "number" or type(frames or 1) ~= "number" then
-    return nil, ("step needs a mask of keys (emulator.keys has its bits) and a number of frames, not %s and %s")
+  local mask, count = keys or 0, frames or 1
+  if type(mask) ~= "number" or type(count) ~= "number" or mask % 1 ~= 0 or count % 1 ~= 0
+    or mask < 0 or mask >= KEEP_KEYS or count < 0 or count > 4294967295 then
+    return nil, ("step needs a mask of keys (emulator.keys has its bits) and a whole number of frames, not %s and %s")
       :format(tostring(keys), tostring(frames))
   end
   local place, message = self.sender:reserve(8, self.patience)
@@ -196,6 +198,17 @@ function Emulator:watch(address, length)
   return self.endpoint.extra + place
 end
 
+--- Stops watching all ranges. The addresses that `watch` has returned are then not updated any more, and new watches
+--- use their memory. Call this after a change to a game of another console: its bus may not have the ranges, and then
+--- each `watch` would be refused. Results as for `step`.
+function Emulator:unwatch()
+  local watches = self.watches
+  self.watches = {}
+  local frame, message = send_watches(self)
+  if not frame then self.watches = watches end
+  return frame, message
+end
+
 --- The picture of the last step or look, in shared memory. The top row is first. A pixel has four bytes: red,
 --- green, blue and an unused one.
 ---@return ffi.cdata* pixels const uint8_t *
@@ -238,7 +251,7 @@ function Emulator:sequence()
 end
 
 --- Performs several operations in order, without running a frame between them. Stops at the first that is refused.
----@param calls table[] each is a list of an operation's name and its arguments
+---@param calls table[] up to 4,096; each is a list of an operation's name and its arguments
 ---@return table|nil values the result of each operation under its number, and `frame`
 ---@return string? message
 function Emulator:batch(calls)

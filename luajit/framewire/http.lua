@@ -104,8 +104,8 @@ local function close_all(listeners)
   for _, listener in ipairs(listeners) do listener:close() end
 end
 
--- Creates one listener for each worker. All listeners have the same port, and the system distributes the connections
--- over them.
+-- Creates one listener for each worker. All listeners have the same port, and the system (except macOS) distributes the
+-- connections over them.
 local function listen(options, count)
   local listeners = {}
   if options.unix then
@@ -138,7 +138,8 @@ end
 --- `tls`: serves HTTPS; a table with the settings of tls.server;
 --- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds for which requests in
 --- progress may continue after a signal; `poller`: name of the poller to use; `log`: function that gets each line of
---- the log; `on_listen`: called once with the URL; `on_start`: called with loop and server, in each worker
+--- the log; `on_listen`: called once with the URL, or with "unix:" and the path; `on_start`: called with loop and
+--- server, in each worker
 ---@return true|nil ok
 ---@return string? message
 function M.serve(options)

@@ -173,6 +173,16 @@ end
 
 local M = {}
 
+-- The loops of this process.
+local loops = setmetatable({}, { __mode = "k" })
+
+--- For a new process: closes its copies of the parent's loops. On Linux, both processes have the same pollers. If the
+--- new process closed a socket or a stream that it does not need, the parent's loop would not watch it any more.
+function M.leave_parent()
+  for loop in pairs(loops) do loop.poller:close() end
+  tasks.forget_waits()
+end
+
 M.READ = poller.READ
 M.WRITE = poller.WRITE
 
@@ -186,7 +196,7 @@ function M.new(options)
   if not source then return nil, message end
   -- Ignores SIGPIPE. Otherwise, `sendfile` to a broken connection would end the process: no flag prevents this.
   if sys.SIGPIPE then ffi.C.signal(sys.SIGPIPE, ffi.cast("void *", 1)) end
-  return setmetatable({
+  local self = setmetatable({
     poller = source,
     timers = timer.new(),
     watchers = {},
@@ -199,6 +209,8 @@ function M.new(options)
     running = false,
     log = options and options.log or function(line) io.stderr:write(line, "\n") end,
   }, Loop)
+  loops[self] = true
+  return self
 end
 
 return M

@@ -16,7 +16,7 @@ local function help_of(spec)
     lines[#lines + 1] = left .. (" "):rep(24 - #left) .. text
   end
   for _, option in ipairs(spec) do add(option[1], option[2], option[3], option.default) end
-  add("help", nil, "print this and stop")
+  add("help", nil, "print this help")
   return table.concat(lines, "\n") .. "\n"
 end
 

@@ -1,6 +1,7 @@
 --- Receives signals through a descriptor, because Lua code must not run inside a signal handler. The descriptor is a
--- signalfd on Linux and a kqueue on macOS and FreeBSD. `open` blocks the signals. Threads and processes that start
--- later inherit the signal mask, and can receive the signals through a descriptor too.
+-- signalfd on Linux and a kqueue on macOS and FreeBSD. `open` blocks the signals. Threads that start later, and the
+-- workers of `worker.group`, inherit the signal mask, and can receive the signals through a descriptor too. Processes
+-- from `worker.start` do not inherit it.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"

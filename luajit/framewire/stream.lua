@@ -21,6 +21,8 @@ local READ, WRITE = poller.READ, poller.WRITE
 local CHUNK, TURN = 65536, 4
 -- The most connections to accept in a row.
 local ACCEPT_TURN = 64
+-- How many times a stream looks during `stall_timeout` whether the other side receives.
+local CHECKS = 4
 
 local chunk = ffi.new("uint8_t[?]", CHUNK)
 local pool = buffer.pool(16384, 64)
@@ -51,19 +53,24 @@ local function end_with(self, reason)
   if self.on_close then self:on_close(reason) end
 end
 
--- Closes the stream if the other side accepts none of the unsent bytes for `stall_timeout` seconds; or, after `finish`,
--- if it neither accepts nor sends anything. The timer runs until there is nothing to wait for.
+-- Closes the stream if bytes wait and the other side receives none for `stall_timeout` seconds; or, after `finish`, if
+-- it neither receives nor sends any. The timer runs until there is nothing to wait for. The system can hold many bytes,
+-- so the other side can receive some of them without an event in the loop. The timer looks for that.
 local function watch_progress(self)
   if self.timer or not self.stall_timeout then return end
+  local part, last_queued = self.stall_timeout / CHECKS, nil
   local function check()
     self.timer = nil
     if self.fd < 0 or self.unsent:length() == 0 and not self.finishing then return end
+    local queued = sys.queued and sys.queued(self.fd)
+    if queued and last_queued and queued < last_queued then self.progress = self.loop.now end
+    last_queued = queued
     local left = self.progress + self.stall_timeout - self.loop.now
     if left <= 0 then return end_with(self, "stalled") end
-    self.timer = self.loop:after(left, check)
+    self.timer = self.loop:after(math.min(left, part), check)
   end
   self.progress = self.loop.now
-  self.timer = self.loop:after(self.stall_timeout, check)
+  self.timer = self.loop:after(part, check)
 end
 
 -- Sends as many bytes as the system accepts.
@@ -257,8 +264,8 @@ local defaults = {
   --- With more than this, the stream is closed, because the program ignores the result of `write`. So this is also the
   --- longest single write.
   max_unsent = 16777216,
-  --- The stream is closed if the other side accepts no unsent byte for this many seconds or, after `finish`, neither
-  --- accepts nor sends any; false: no limit.
+  --- The stream is closed if bytes wait and the other side receives none for this many seconds or, after `finish`,
+  --- neither receives nor sends any; false: no limit.
   stall_timeout = 30,
 }
 
@@ -315,7 +322,7 @@ local function start(loop, socket, settings)
     ended = false,
     --- nil; "wanted" after `finish`; "done" when the end of the stream has been sent.
     finishing = nil,
-    --- When the other side last accepted bytes or, after `finish`, sent some.
+    --- When the other side last received bytes or, after `finish`, sent some.
     progress = loop.now,
     timer = nil,
     on_data = settings.on_data,

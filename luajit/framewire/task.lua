@@ -198,6 +198,11 @@ function M.closing(fd)
   if writer and writer ~= reader then schedule(writer, nil, "closed") end
 end
 
+--- For a new process: forgets the waits of its parent's tasks.
+function M.forget_waits()
+  for fd in pairs(waits) do waits[fd] = nil end
+end
+
 --- Suspends the running task until something calls its `wake`. If `wake` has been called before, returns at once.
 ---@param timeout? number seconds; forever if left out
 ---@return any ... the arguments of `wake`; or nil and "timeout"

@@ -35,7 +35,10 @@ void lua_close(fw_lua_State *);
 local C = ffi.C
 local TYPE_BOOLEAN, TYPE_NUMBER, TYPE_STRING = 1, 3, 4
 
-local M = {}
+local M = {
+  --- How many threads of this Lua state have been started and not joined.
+  running = 0,
+}
 
 local Thread = {}
 Thread.__index = Thread
@@ -141,6 +144,7 @@ local function start(notify, main, ...)
     C.lua_close(state)
     return nil, message
   end
+  M.running = M.running + 1
   return setmetatable({ state = state, handle = handle }, Thread)
 end
 
@@ -185,7 +189,7 @@ function M.yield()
   sys.yield()
 end
 
---- Waits for the thread to end.
+--- Waits for the thread to end. Blocks even in a task; for a loop, use `start_on`.
 ---@return boolean ok whether the thread's function returned without an error
 ---@return any ... the function's results, or the error with a traceback; a result that is not a string, number or
 --- boolean is nil
@@ -194,6 +198,7 @@ function Thread:join()
   if not state then return false, "the thread has been joined already" end
   self.state = nil
   sys.join_thread(self.handle)
+  M.running = M.running - 1
   C.lua_settop(state, 2)
   C.lua_pcall(state, 0, -1, 0)
   local values, count = {}, C.lua_gettop(state) - 1

@@ -247,7 +247,8 @@ local function is_address(host)
   return host:find("^%d+%.%d+%.%d+%.%d+$") ~= nil or host:find(":", 1, true) ~= nil
 end
 
---- Performs the client's TLS handshake on a connected socket. From then on, use only the result and not the socket.
+--- Performs the client's TLS handshake on a connected socket. From then on, use only the result and not the socket. If
+--- this function fails, it closes the socket.
 ---@param connected table socket
 ---@param host string the server's name or address, which its certificate must contain
 ---@param timeout? number seconds, 10 by default
@@ -280,7 +281,8 @@ function Context:connect(connected, host, timeout)
   return complete(secure, timeout)
 end
 
---- Performs the server's TLS handshake on an accepted socket. From then on, use only the result and not the socket.
+--- Performs the server's TLS handshake on an accepted socket. From then on, use only the result and not the socket. If
+--- this function fails, it closes the socket.
 ---@param accepted table socket
 ---@param timeout? number seconds, 10 by default
 ---@return table|nil secure, string? message
@@ -465,10 +467,7 @@ function M.connect(host, port, options, timeout)
   if not connected then return nil, message end
   local secure
   secure, message = context:connect(connected, host, math.max(0, deadline - time.monotonic()))
-  if not secure then
-    connected:close()
-    return nil, ("cannot connect to %s port %s: %s"):format(host, port, message)
-  end
+  if not secure then return nil, ("cannot connect to %s port %s: %s"):format(host, port, message) end
   return secure
 end
 

@@ -41,12 +41,14 @@ local function address_of(self, host, port)
       return entry.bytes
     end
   end
-  return nil, ("%s has no address of the kind that this socket uses"):format(host)
+  local kind = self.family == sys.AF_INET6 and "IPv6" or "IPv4"
+  return nil, ("%s has no %s address, which this socket needs"):format(tostring(host), kind)
 end
 
 --- Sends one datagram. It is sent completely or not at all. UDP does not report whether it arrives.
 ---@param data string up to 65,507 bytes; the network divides datagrams of more than about 1,400 bytes
----@param host string name or address; a name is looked up only once for each socket and port
+---@param host string name or address; the socket keeps up to 256 addresses, so a name is usually looked up only for the
+--- first datagram to it
 ---@param port integer
 ---@return true|nil ok, string? message "again" if the system's buffer is full
 function Udp:send_to(data, host, port)

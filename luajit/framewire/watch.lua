@@ -8,8 +8,9 @@
 --
 -- The kinds of changes are "created", "changed" and "deleted". A file that is moved into or out of a folder is reported
 -- as created or deleted. "changed" is reported when a program closes a file that it has written. "overflow" means that
--- some changes were lost: check the files yourself. On macOS and FreeBSD, a folder reports "changed" with its own path,
--- and the program must find out what has changed in it.
+-- some changes were lost: check the files yourself. On macOS and FreeBSD, "changed" is reported after each write, and
+-- "created" is never reported. There, a folder reports "changed" with its own path, and the program must find out what
+-- has changed in it.
 --
 -- `changes:add(path, { recursive = true })` also watches all folders in a folder, and those that are created later
 -- (Linux only). Everything in a new folder is reported as created. If a file in it is already complete, it is possible

@@ -62,8 +62,8 @@ local function send_backlog(self)
   return ok, message
 end
 
--- Without callbacks: ends the WebSocket and drops the backlog. Closes the socket first: if `on_close` fails, no closing
--- frame must follow a frame of which a part was sent.
+-- Without callbacks: ends the WebSocket and drops the backlog. Closes the socket first: if `on_close` fails, `call`
+-- sends a closing frame, which must not follow a frame that was sent only in part.
 local function break_off(self, reason)
   self.backlog, self.waiting = {}, 0
   self.socket:close()

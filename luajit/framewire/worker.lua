@@ -5,6 +5,7 @@ local ffi = require "ffi"
 local loops = require "framewire.loop"
 local signal = require "framewire.signal"
 local sys = require "framewire.sys"
+local threads = require "framewire.thread"
 local time = require "framewire.time"
 
 local C = ffi.C
@@ -38,20 +39,42 @@ function M.pin(core)
   if type(core) ~= "number" or core < 0 or core % 1 ~= 0 then
     return nil, tostring(core) .. " is not a processor core; they are counted from 0"
   end
-  if sys.pin(core) ~= 0 then return sys.fail("sched_setaffinity") end
+  if sys.pin(core) ~= 0 then return sys.fail("pin") end
   return true
 end
 
---- Runs a function in a new process. The process ends when the function returns, with exit code 0, or 1 after an error.
---- On Linux, it gets TERM when the thread that started it ends.
----@param main function
----@return table|nil worker with `pid`
----@return string? message
-function M.start(main)
-  if type(main) ~= "function" then error("a worker runs a function, not a " .. type(main), 2) end
+-- Writes what is in the buffers of open files. If there are other threads, only the buffers of stdout and stderr:
+-- fflush(nil) would wait for a file from which another thread is reading.
+local function flush_files()
+  if threads.running == 0 then
+    C.fflush(nil)
+  else
+    io.stdout:flush()
+    io.stderr:flush()
+  end
+end
+
+-- Unblocks all signals. A loop of the parent blocks the signals that it waits for. Nothing reads them in this process,
+-- so TERM would do nothing.
+local function unblock_signals()
+  local none = ffi.new("struct fw_sigset")
+  C.sigemptyset(none)
+  C.sigprocmask(sys.SIG_SETMASK, none, nil)
+end
+
+-- Calls a function outside of tasks. In a task of the parent, it would wait by returning to the parent's loop, of which
+-- this process has a copy. Results as for `xpcall`.
+local function call_outside(main)
+  if not coroutine.running() then return xpcall(main, debug.traceback) end
+  local ok, message = false, "it yielded, but it is not in a task"
+  coroutine.wrap(function() ok, message = xpcall(main, debug.traceback) end)()
+  return ok, message
+end
+
+-- Runs a function in a new process; see `M.start`. With `keep_blocked`, blocked signals stay blocked.
+local function start(main, keep_blocked)
   if sys.name == "windows" then return nil, "worker processes are not supported on windows; use threads" end
-  io.stdout:flush()
-  io.stderr:flush()
+  flush_files() -- otherwise, both processes would write what is in the buffers
   local parent = C.getpid()
   local pid = C.fork()
   if pid < 0 then return sys.fail("fork") end
@@ -61,12 +84,27 @@ function M.start(main)
       -- If the parent has ended already, no signal will come.
       if C.getppid() ~= parent then C._exit(1) end
     end
-    local ok, message = xpcall(main, debug.traceback)
+    if not keep_blocked then unblock_signals() end
+    loops.leave_parent()
+    local ok, message = call_outside(main)
     if not ok then io.stderr:write("worker: ", tostring(message), "\n") end
-    io.stdout:flush()
+    flush_files()
     C._exit(ok and 0 or 1)
   end
   return setmetatable({ pid = pid }, Worker)
+end
+
+--- Runs a function in a new process. The process ends when the function returns, with exit code 0, or 1 after an error.
+--- No signal is blocked there, even if a loop of this process waits for it. On Linux, the process gets TERM when the
+--- thread that started it ends. The function is not in a task. The loops of this process are closed there; a loop that
+--- the function needs must be a new one. At the end, files that are still open are written completely, unless there are
+--- threads from framewire.thread.
+---@param main function
+---@return table|nil worker with `pid`
+---@return string? message
+function M.start(main)
+  if type(main) ~= "function" then error("a worker runs a function, not a " .. type(main), 2) end
+  return start(main, false)
 end
 
 --- Replaces the program of this process with another one. Returns only if that fails.
@@ -91,7 +129,7 @@ function M.become(arguments)
   return nil, message
 end
 
---- Waits for the process to end.
+--- Waits for the process to end. Blocks even in a task, so the loop does not run meanwhile.
 ---@param timeout? number seconds; forever if left out
 ---@return integer|nil code exit code; nil if a signal ended the process, or if it has not ended
 ---@return string? message the signal's name, or "timeout"
@@ -122,7 +160,7 @@ end
 
 -- Starts worker number `index`. If this fails, tries again after a second.
 local function keep(state, index)
-  local worker, message = M.start(function() state.main(index) end)
+  local worker, message = start(function() state.main(index) end, true)
   if not worker then
     io.stderr:write("cannot start worker ", index, ": ", message, "; trying again\n")
     state.loop:after(1, function()
@@ -159,7 +197,7 @@ end
 
 --- Runs a function in several processes until this process gets INT, TERM or HUP. Then sends TERM to all of them, kills
 --- those that have not ended in time, and returns. A worker that ends earlier is started again.
----@param count integer
+---@param count integer 1 to 4096
 ---@param main fun(index: integer) must wait for TERM with `Loop:on_signal` and then return; TERM is blocked in workers,
 --- so it does not end them by itself
 ---@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called after the

@@ -269,7 +269,7 @@ check.test("blocks that other users can open, and damaged blocks, are refused", 
   local here = assert(channel.create(name))
   local header = ffi.cast("uint32_t *", here.block.data)
   header[layout.AT_BULK / 4], header[layout.AT_EXTRA / 4] = here.block.bulk - 1, 2
-  check.contains(select(2, channel.connect(name)), "damaged", "sizes that are not multiples of 4096, of the same sum")
+  check.contains(select(2, channel.connect(name)), "damaged", "sizes with the right sum that are not multiples of 4096")
   header[layout.AT_BULK / 4], header[layout.AT_EXTRA / 4] = here.block.bulk, 0
   header[layout.AT_SLOTS / 4] = 12
   check.contains(select(2, channel.connect(name)), "damaged")

@@ -167,6 +167,37 @@ test("refused requests get a reason, and later requests work", function()
   again:close()
 end)
 
+test("steps and batches that the protocol cannot express are refused before they are sent", function()
+  local game = connect()
+  local frame = assert(game:step(0, 1))
+  for _, wrong in ipairs { { 0, -1 }, { -1, 1 }, { 70000, 1 }, { 65535, 1 }, { 0, 2.7 }, { 0.5, 1 }, { 0, 2 ^ 32 } } do
+    local what = ("step(%s, %s)"):format(wrong[1], wrong[2])
+    check.contains(select(2, game:step(wrong[1], wrong[2])), "a whole number of frames", what)
+  end
+  local calls = {}
+  for index = 1, 4096 do calls[index] = { "read8", 0x02000000 } end
+  check.equal(#assert(game:batch(calls)), 4096)
+  calls[4097] = calls[1]
+  check.contains(select(2, game:batch(calls)), "up to 4,096 operations, not 4097")
+  check.equal(game:step(0, 1), frame + 1, "the connection still works")
+  game:close()
+end)
+
+test("unwatch makes room for other watches", function()
+  local game = connect()
+  assert(game:step(0, 60))
+  assert(game:watch(0x02000000, 65536))
+  check.contains(select(2, game:watch(player.ADDRESS, player.SIZE)), "at most")
+  assert(game:unwatch())
+  check.equal(game.screen.watched, 0)
+  local memory = ffi.cast("const struct fw_demo_game *", assert(game:watch(player.ADDRESS, player.SIZE)))
+  local before = memory.frame
+  assert(game:step(0, 1))
+  check.equal(memory.frame, before + 1)
+  game:close()
+  check.contains(select(2, game:unwatch()), "the emulator is closed")
+end)
+
 test("a reply that comes after a time-out is not taken for the reply to the next request", function()
   local game = connect()
   assert(game:step(0, 0))

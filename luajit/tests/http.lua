@@ -399,7 +399,7 @@ check.test("a response in parts is complete if the connection closes after it", 
   end)
 end)
 
-check.test("a task learns that its client has gone, even if that happened before the task has waited", function()
+check.test("a task learns that its client has gone, even if this happened before the task first waited", function()
   process.in_task(function(one)
     local response
     local port = process.serve_on(one, http.task(function(_, given)
@@ -432,5 +432,27 @@ check.test("a stopping server answers a request that waited for a late response"
     check.equal(assert(connection:receive()).body, "first")
     check.equal(assert(connection:receive()).body, "second")
     check.equal(connection:is_closed(), true)
+  end)
+end)
+
+check.test("a response in parts with the status 204 or 304 has no body", function()
+  process.with_server({
+    handler = function(request, response)
+      response:start(tonumber(request.path:sub(2)), "text/plain")
+      response:write("body")
+      response:finish()
+    end,
+  }, function(port)
+    for _, status in ipairs { 204, 304 } do
+      for _, version in ipairs { "1.1", "1.0\r\nConnection: keep-alive" } do
+        local connection = client.connect(port)
+        connection:send(("GET /%d HTTP/%s\r\nHost: a\r\n\r\n"):format(status, version))
+        local answer = assert(connection:receive())
+        check.equal(answer.status, status)
+        check.equal(answer.headers["transfer-encoding"], nil)
+        check.equal(assert(connection:ask("GET", "/200")).body, "body", "the next response")
+        connection:close()
+      end
+    end
   end)
 end)

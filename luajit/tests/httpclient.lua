@@ -117,7 +117,7 @@ check.test("redirects are followed up to a limit, and do not disclose secrets", 
   end)
 end)
 
-check.test("timeouts, limits and invalid arguments end requests", function()
+check.test("time-outs, limits and invalid arguments end requests", function()
   with_client({ max_body = 5000 }, function(client, base)
     -- On a busy machine, the answer can come before the client notices its time-out.
     check.eventually(5, function()

@@ -5,6 +5,10 @@ local ffi = require "ffi"
 local loops = require "framewire.loop"
 local process = require "tests.support.process"
 local signal = require "framewire.signal"
+local socket = require "framewire.socket"
+local streams = require "framewire.stream"
+local thread = require "framewire.thread"
+local time = require "framewire.time"
 local worker = require "framewire.worker"
 
 check.test("a signal reaches the loop's callback", function()
@@ -105,7 +109,7 @@ check.test("pinning moves a process to a core, and refuses a core that does not 
     assert(worker.pin(0))
     for _, core in ipairs { 1000, 5000 } do
       local ok, message = worker.pin(core)
-      assert(not ok and message == "sched_setaffinity: Invalid argument", message)
+      assert(not ok and message == "pin: Invalid argument", message)
     end
   end)
   check.equal(child:wait(5), 0)
@@ -126,4 +130,105 @@ check.test("TERM ends a program that has replaced a process with a loop", functi
   check.equal(math.floor(tonumber(ignored, 16) / 0x1000) % 2, 0, "SIGPIPE is ignored")
   child:signal("TERM")
   check.equal(select(2, child:wait(5)), "TERM")
+end)
+
+check.test("a worker that was started in a task does not run the loop of the parent", function()
+  process.in_task(function(loop)
+    local rounds = process.shared_words()
+    local listener = assert(socket.listen())
+    loop:after(0.05, function() rounds[0] = rounds[0] + 1 end)
+    local child = assert(worker.start(function()
+      local client = assert(socket.connect("127.0.0.1", select(2, listener:name()), 5))
+      -- The timer of the parent is due during this wait.
+      assert(select(2, client:read(1, 0.3)) == "timeout")
+      local slept, message = pcall(loop.sleep, loop, 0.1)
+      assert(not slept and message:find("only a task can sleep", 1, true), message)
+    end))
+    loop:sleep(0.4)
+    check.equal(child:wait(5), 0)
+    check.equal(rounds[0], 1, "how many processes ran the timer")
+    listener:close()
+  end)
+end)
+
+check.test("a worker can close sockets, streams and loops that its parent still uses", function()
+  process.in_task(function(loop)
+    local listener = assert(socket.listen())
+    local one, other = process.pair()
+    local received, signalled = nil, false
+    local stream = assert(streams.new(loop, one, { on_data = function(_, data) received = data end }))
+    assert(loop:on_signal({ "WINCH" }, function() signalled = true end))
+    local accepting = loop:spawn(function() return assert(listener:accept(5)) end)
+    local child = assert(worker.start(function()
+      listener:close()
+      stream:close()
+      loop:close()
+    end))
+    check.equal(child:wait(5), 0)
+    local client = assert(socket.connect("127.0.0.1", select(2, listener:name()), 5))
+    assert(other:write("hello", 5))
+    assert(signal.send(ffi.C.getpid(), "WINCH"))
+    local ok, accepted = accepting:join(10)
+    check.equal(ok, true, "the task got the connection")
+    for _ = 1, 500 do
+      if received and signalled then break end
+      loop:sleep(0.01)
+    end
+    check.equal(received, "hello")
+    check.equal(signalled, true, "the signal arrived")
+    for _, open in ipairs { client, accepted, other, listener, stream } do open:close() end
+  end)
+end)
+
+check.test("a task of a worker can wait for a socket for which a task of the parent waits", function()
+  process.in_task(function(loop)
+    local listener = assert(socket.listen())
+    local accepting = loop:spawn(function() return listener:accept(5) end)
+    local child = assert(worker.start(function()
+      process.in_task(function() check.equal(select(2, listener:accept(0.01)), "timeout") end)
+    end))
+    check.equal(child:wait(5), 0)
+    listener:close()
+    check.equal(select(3, accepting:join(5)), "closed")
+  end)
+end)
+
+check.test("what a worker has written is not lost at its end, and its parent's bytes are written once", function()
+  local folder = process.folder()
+  local mine = assert(io.open(folder .. "/parent", "a"))
+  mine:write("parent\n")
+  check.equal(worker.start(function() os.exit(0) end):wait(5), 0)
+  check.equal(worker.start(function() assert(io.open(folder .. "/child", "a")):write("child\n") end):wait(5), 0)
+  mine:close()
+  local output = process.output(("cat '%s/parent' '%s/child'"):format(folder, folder))
+  process.remove_folder(folder)
+  check.equal(output, "parent\nchild\n")
+end)
+
+check.test("a worker starts although a thread waits for input", function()
+  local folder = process.folder()
+  local path = folder .. "/pipe"
+  assert(os.execute(("mkfifo '%s'"):format(path)) == 0)
+  -- If the start waited for the thread, the process would not end, because it ends the input only afterwards.
+  process.run_with(function()
+    local reader = assert(thread.start(function(name) return io.open(name):read("*a") end, path))
+    local input = assert(io.open(path, "w")) -- waits until the thread has opened the pipe
+    time.sleep(0.1)
+    assert(worker.start(function() end):wait(5) == 0)
+    input:write("done")
+    input:close()
+    assert(select(2, reader:join()) == "done")
+  end, function() end, true)
+  process.remove_folder(folder)
+end)
+
+check.test("TERM ends a worker although a loop of its parent waits for TERM", function()
+  local loop = assert(loops.new())
+  assert(loop:on_signal({ "TERM" }, function() end))
+  local child = assert(worker.start(function() time.sleep(60) end))
+  child:signal("TERM")
+  local _, reason = child:wait(5)
+  child:signal("KILL")
+  loop:close()
+  check.equal(reason, "TERM")
 end)

@@ -129,6 +129,25 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 end
 
+check.test("a slow reader is not disconnected, even if the system's buffer is large", function()
+  -- On a busy machine, the reader can pause for half a second, and that is the limit.
+  check.eventually(15, function()
+    local wanted, got, reason = 8000000, 0, nil
+    process.in_task(function(loop)
+      local one, other = process.pair()
+      local stream = assert(streams.new(loop, one, {
+        stall_timeout = 0.5,
+        on_close = function(_, why) reason = why end,
+      }))
+      stream:write(("x"):rep(wanted))
+      stream:finish()
+      got = process.read_slowly(loop, other, 1.5)
+      other:close()
+    end)
+    return got == wanted and not reason
+  end, "a slow reader got everything")
+end)
+
 check.test("the stream of a writer that ignores the limit is closed", function()
   local loop = new_loop()
   local one, other = pair()

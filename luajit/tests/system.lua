@@ -221,6 +221,20 @@ for how, signal_name in pairs { ["an error"] = false, ["os.exit"] = false, KILL 
   end)
 end
 
+check.test("the terminal is restored after KILL although /dev/fd does not list all descriptors", function()
+  with_terminal(function()
+    sys.list = function() return true end -- FreeBSD without fdescfs lists only 0, 1 and 2
+    assert(terminal.raw())
+    print("ready")
+    time.sleep(60)
+  end, function(_, printed, slave, child)
+    check.eventually(5, function() return printed():find("ready") end, "the program is ready")
+    check.equal(is_raw(slave), true)
+    child:signal("KILL")
+    check.eventually(5, function() return not is_raw(slave) end, "the terminal is restored")
+  end)
+end)
+
 check.test("outside of raw mode, the terminal is restored after a key or a time-out", function()
   with_terminal(function()
     print("ready " .. tostring(select(2, terminal.key(0.05))))
@@ -250,6 +264,54 @@ check.test("if a connection is closed in raw mode, the other side sees its end",
     check.equal(select(2, server:read(1, 5)), "closed")
     server:close()
   end)
+end)
+
+ffi.cdef [[
+struct fw_input_record {
+  uint16_t type, padding; int32_t is_down; uint16_t repeats, key, scan_code, unit; uint32_t modifiers;
+};
+]]
+
+-- Loads the module for the console of Windows, with a console that has these records. Each has the fields `type`,
+-- `is_down`, `repeats`, `key`, `unit` and `modifiers`.
+local function windows_console(records)
+  local C = {
+    GetStdHandle = function() return nil end,
+    GetConsoleMode = function() return 1 end,
+    WaitForSingleObject = function() return records[1] and 0 or 258 end, -- 258 is WAIT_TIMEOUT
+    VkKeyScanW = function() return 0x332 end, -- Ctrl, Shift and 2
+  }
+  function C.ReadConsoleInputW(_, record)
+    local one = assert(table.remove(records, 1), "Windows would wait for a record")
+    record.type, record.is_down, record.repeats, record.key, record.unit, record.modifiers = unpack(one)
+    return 1
+  end
+  function C.WideCharToMultiByte(_, _, units, length, bytes)
+    local text = length == 2 and "😀" or units[0] == 0xfc and "ü" or string.char(units[0])
+    ffi.copy(bytes, text, #text)
+    return #text
+  end
+  local load_console = assert(loadfile(check.root .. "/framewire/ffi/console.lua"))
+  setfenv(load_console, setmetatable({
+    require = function(name) return name == "ffi" and setmetatable({ C = C }, { __index = ffi }) or require(name) end,
+  }, { __index = _G }))
+  return load_console()({ monotonic = time.monotonic })
+end
+
+check.test("on Windows, released keys and changes of the window do not block", function()
+  local console = windows_console {
+    { 1, 1, 1, 0x41, 0x61, 0 }, { 1, 0, 1, 0x41, 0x61, 0 }, -- "a" is pressed and released
+    { 16, 1, 0, 0, 0, 0 }, -- the window gets the focus
+    { 1, 1, 1, 0x10, 0, 16 }, { 1, 1, 2, 0x42, 0x42, 16 }, -- Shift and "B", for so long that it is repeated
+    { 1, 0, 1, 0x12, 0xfc, 0 }, -- the release of Alt after the number of "ü"
+    { 1, 1, 1, 0, 0xd83d, 0 }, { 1, 1, 1, 0, 0xde00, 0 },
+    { 1, 1, 1, 0x32, 0, 8 }, -- Ctrl+Space
+    { 1, 1, 1, 0x32, 0, 9 }, -- AltGr and 2, which begins an accent on some keyboards
+    { 1, 0, 1, 0x11, 0, 0 },
+  }
+  local text = ""
+  while console.wait(1) do text = text .. string.char(console.read()) end
+  check.equal(text, "aBBü😀\0")
 end)
 
 check.test("keys can be read from input that is not a terminal", function()

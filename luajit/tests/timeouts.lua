@@ -4,6 +4,7 @@ local check = require "tests.support.check"
 local client = require "tests.support.client"
 local http = require "framewire.http"
 local process = require "tests.support.process"
+local socket = require "framewire.socket"
 local time = require "framewire.time"
 
 -- The server of this process.
@@ -150,7 +151,6 @@ for _, name in ipairs { "epoll", "poll" } do
 end
 
 check.test("unknown limits are refused, and the port stays free", function()
-  local socket = require "framewire.socket"
   local before = assert(socket.listen { port = 0 })
   local _, port = before:name()
   before:close()
@@ -181,7 +181,6 @@ check.test("an unknown poller is refused before workers start", function()
 end)
 
 check.test("if a worker gets no listener, the listeners of the others are closed", function()
-  local socket = require "framewire.socket"
   local listen, first = socket.listen, nil
   socket.listen = function(options)
     if first then return nil, "no descriptors are free" end
@@ -194,4 +193,100 @@ check.test("if a worker gets no listener, the listeners of the others are closed
   check.equal(ok, nil)
   check.contains(message, "no descriptors are free")
   check.equal(first.fd, -1)
+end)
+
+-- Runs `body` as a task, with a server on the same loop. Passes the loop, the server, and a client that has sent a GET.
+local function with_request(answer, limits, body)
+  process.in_task(function(loop)
+    local listener = assert(socket.listen())
+    local server = assert(http.new(loop, listener, { handler = answer, limits = limits, log = function() end }))
+    local connection = client.connect(select(2, listener:name()))
+    connection:send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
+    body(loop, server, connection)
+    connection:close()
+    listener:close()
+  end)
+end
+
+check.test("a client that reads slowly, but all the time, gets the whole response", function()
+  -- On a busy machine, the client can pause for half a second, and that is the limit.
+  check.eventually(15, function()
+    local got
+    with_request(handler, { write_timeout = 0.5 }, function(loop, _, connection)
+      got = process.read_slowly(loop, connection.socket, 1.5)
+    end)
+    return got > 33554432
+  end, "a slow client got the whole response")
+end)
+
+check.test("a client that does not read is disconnected although the handler continues to write", function()
+  local has_ended = false
+  with_request(http.task(function(_, response)
+    response:start(200, "text/event-stream")
+    for _ = 1, 200 do response:write(("x"):rep(100000)) end
+    while response:write("data: tick\n\n") do require("framewire.task").sleep(0.02) end
+    has_ended = true
+  end), { write_timeout = 0.3 }, function(loop, server)
+    for _ = 1, 500 do
+      if has_ended and server.count == 0 then break end
+      loop:sleep(0.01)
+    end
+    check.equal(has_ended, true, "the handler has ended")
+    check.equal(server.count, 0, "connections")
+  end)
+end)
+
+check.test("the memory of a response in parts does not grow with the bytes that a slow client has received", function()
+  local late
+  with_request(function(_, response)
+    assert(socket.wrap(response.connection.fd):set("send_buffer", 65536))
+    late = response:later()
+    late:start(200, "text/plain")
+  end, {}, function(loop, _, connection)
+    -- With a small buffer, the system does not accept all waiting bytes at once.
+    assert(connection.socket:set("receive_buffer", 65536))
+    while not late do loop:sleep(0.005) end
+    local part, written, largest = ("x"):rep(262144), 0, 0
+    while written < 33554432 do
+      local unsent = assert(late:write(""))
+      while unsent < 2097152 do
+        unsent = assert(late:write(part))
+        written = written + #part
+      end
+      largest = math.max(largest, late.connection.unsent.size)
+      assert(connection.socket:read(1048576, 1))
+    end
+    assert(largest <= 8388608, ("the buffer had %d bytes"):format(largest))
+  end)
+end)
+
+-- Like `with_request`, but the client sends also a part of a second request. It has read the first response when `body`
+-- is called.
+local function with_half_a_body(limits, body)
+  with_request(function(request, response)
+    -- With a small buffer, the system does not accept the whole response at once.
+    assert(socket.wrap(response.connection.fd):set("send_buffer", 4096))
+    response:text(200, request.method == "GET" and ("x"):rep(200000) or request.body)
+  end, limits, function(loop, server, connection)
+    connection:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
+    check.equal(#connection:receive().body, 200000)
+    body(loop, server, connection)
+  end)
+end
+
+check.test("a body that stops arriving while the response before it is sent gets a 408", function()
+  with_half_a_body({ body_timeout = 0.3 }, function(_, _, connection)
+    check.equal(assert(connection:receive()).status, 408)
+  end)
+end)
+
+check.test("a stopping server waits for a body that began to arrive while the response before it was sent", function()
+  with_half_a_body({}, function(loop, server, connection)
+    for _, one in pairs(server.connections) do
+      while one.resuming do loop:sleep(0.005) end
+    end
+    server:stop(5, function() end)
+    connection:send("67890")
+    check.equal(assert(connection:receive()).body, "1234567890")
+  end)
 end)

@@ -332,6 +332,49 @@ check.test("over HTTPS, a connection counts until it is closed, which a client c
   end)
 end)
 
+-- Runs `body` as a task, with an HTTPS server on the same loop. Passes the server and a client that has sent a GET.
+local function with_request(handler, limits, body)
+  make_certificates()
+  process.in_task(function(loop)
+    local listener = assert(socket.listen())
+    local server = assert(http.new(loop, nil, { handler = handler, limits = limits, log = function() end }))
+    assert(require("framewire.http.secure").start(loop, server, listener, assert(tls.server(pair_of "localhost"))))
+    local secure = assert(tls.connect("localhost", select(2, listener:name()), { ca = folder .. "/ca.pem" }, 5))
+    assert(secure:write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 5))
+    body(loop, server, secure)
+    secure:close()
+    listener:close()
+  end)
+end
+
+check.test("over HTTPS, a response in parts ends when its client has gone", function()
+  local has_ended = false
+  with_request(http.task(function(_, response)
+    response:start(200, "text/event-stream")
+    while response:write("data: tick\n\n") do require("framewire.task").sleep(0.02) end
+    has_ended = true
+  end), {}, function(loop, server, secure)
+    check.contains(secure:read(1000, 5), "200 OK")
+    secure:close()
+    for _ = 1, 500 do
+      if has_ended and server.count == 0 then break end
+      loop:sleep(0.01)
+    end
+    check.equal(has_ended, true, "the handler has ended")
+    check.equal(server.count, 0, "connections")
+  end)
+end)
+
+check.test("over HTTPS, a client that reads slowly, but all the time, gets the whole response", function()
+  -- On a busy machine, the client can pause for half a second, and that is the limit.
+  check.eventually(15, function()
+    local got
+    with_request(function(_, response) response:text(200, ("x"):rep(8000000)) end, { write_timeout = 0.5 },
+      function(loop, _, secure) got = process.read_slowly(loop, secure, 1.5) end)
+    return got > 8000000
+  end, "a slow client got the whole response")
+end)
+
 check.test("HTTPS and secure WebSockets work in the server and in the client", function()
   make_certificates()
   process.with_server({

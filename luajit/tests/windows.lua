@@ -28,7 +28,7 @@ check.test("this is Windows", function()
   check.equal(sys.name, "windows")
 end)
 
-check.test("clocks go forward, and sleep takes the time that was given", function()
+check.test("clocks go forward, and sleep takes as long as requested", function()
   local before = time.monotonic()
   time.sleep(0.05)
   local passed = time.monotonic() - before

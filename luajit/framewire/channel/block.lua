@@ -198,7 +198,7 @@ local function try_attach(path, name)
   end
   if block and not sys.is_locked(fd, CREATOR) then
     block:close()
-    return nil, "ended while we attached"
+    return nil, "ended while this program attached to it"
   end
   if not block then C.close(fd) end
   return block, message, final

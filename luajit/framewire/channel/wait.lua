@@ -79,8 +79,8 @@ function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
     local rest = deadline - now
     if rest <= 0 then return nil, "timeout" end
     word[0] = 1
-    -- SYNC POINT (sleep): pairs with sender.lua's `commit` and receiver.lua's `publish`. They publish, then read the
-    -- word.
+    -- SYNC POINT (sleep): pairs with sender.lua's `commit` and receiver.lua's `publish`, which publish and then read
+    -- the word, and with `close` in channel.lua, which marks the channel as closed and then wakes this side.
     if block.barriers then sys.barrier() end
     if not is_ready(argument) and not block:peer_closed() then
       shm.wait(ffi.cast("void *", word), 1, math.min(rest, longest_sleep))

@@ -13,6 +13,8 @@ local statuses = {
   "bad argument", "unsupported", "no game", "failed", "busy", "too large", "lost", "not done", "not found",
 }
 local NOT_DONE = 8
+-- The most operations in a batch. An emulator ends the connection if a batch has more.
+local MOST_CALLS = 4096
 
 local function u16(value)
   return char(band(value, 255), band(rshift(value, 8), 255))
@@ -67,10 +69,13 @@ end
 
 --- Encodes a request with several operations.
 ---@param id integer the reply has the same id
----@param calls table[] each is a list of an operation's name and its arguments
+---@param calls table[] up to 4,096; each is a list of an operation's name and its arguments
 ---@return string|nil bytes
 ---@return string? message
 function M.request(id, calls)
+  if #calls > MOST_CALLS then
+    return nil, ("a batch has up to 4,096 operations, not %d; send fewer at a time"):format(#calls)
+  end
   -- The second id means: the replies to all requests before this one have arrived.
   local parts = { char(M.REQUEST), u32(id), u32(id), u16(#calls) }
   for _, call in ipairs(calls) do

@@ -44,9 +44,10 @@ return function(has_ext)
   local event = ffi.new("struct fw_kevent[1]")
   local no_time = ffi.new("struct fw_timespec")
 
-  -- Takes a pending signal from the system. A kqueue only reports a blocked signal, which stays pending. The signal
-  -- would have its default action when it is unblocked. Only one thread of a process may receive a signal like this:
-  -- another one could take it between `sigpending` and `sigwait`, which would then wait for the next signal.
+  -- Takes a pending signal from the system. A kqueue only reports a blocked signal; the signal stays pending. Without
+  -- this function, it would have its default action when it is unblocked. Only one thread of a process may call this
+  -- function: another thread could take the signal between `sigpending` and `sigwait`, and `sigwait` would then wait
+  -- for the next signal.
   local function take_pending(number)
     local set, taken = ffi.new("struct fw_sigset"), ffi.new("int[1]")
     C.sigpending(set)

@@ -111,7 +111,7 @@ M.constants = {
   S_IFMT = 0xf000, S_IFREG = 0x8000, S_IFDIR = 0x4000, S_IFLNK = 0xa000, S_IFSOCK = 0xc000,
   DT_UNKNOWN = 0, DT_DIR = 4, DT_REG = 8, DT_LNK = 10, DT_SOCK = 12,
   F_SETFD = 2, FD_CLOEXEC = 1,
-  TIOCGWINSZ = 0x5413, TCSANOW = 0, ISIG = 1,
+  TIOCGWINSZ = 0x5413, TIOCOUTQ = 0x5411, TCSANOW = 0, ISIG = 1,
   PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_FIXED = 16, MAP_ANONYMOUS = 32,
   FUTEX_WAIT = 0, FUTEX_WAKE = 1,
   F_WRLCK = 1, F_UNLCK = 2, F_OFD_GETLK = 36, F_OFD_SETLK = 37, SEEK_SET = 0,
@@ -209,6 +209,17 @@ function M.facts(path, follow)
   return M.facts_of(stat)
 end
 
+local int_box = ffi.new("int[1]")
+
+--- How many bytes of a socket the system holds and the other side has not received yet; nil if this is not known. Linux
+--- can hold megabytes, and the socket becomes writable again only when a third of them has been received. So without
+--- this number, a time-out could not recognise that the other side receives slowly, but all the time. The other systems
+--- do not need this function: there, a socket is writable when a few kilobytes have been received.
+function M.queued(fd)
+  if ffi.C.fw_ioctl(fd, M.TIOCOUTQ, int_box) ~= 0 then return nil end
+  return int_box[0]
+end
+
 --- Sets close-on-exec, so programs that this one starts do not inherit the descriptor.
 function M.close_on_exec(fd)
   ffi.C.fw_fcntl_int(fd, M.F_SETFD, M.FD_CLOEXEC)
@@ -228,8 +239,8 @@ local function path_of(fd)
   return path
 end
 
--- For kernels before 5.6. Opens the file first and then checks where the opened file is. So nobody can replace a part
--- of the path between the check and the opening.
+-- Used where openat2 does not work: in kernels before 5.6, and in containers that do not allow it. Opens the file first
+-- and then checks where the opened file is. So nobody can replace a part of the path between the check and the opening.
 local function open_and_check(root_fd, path)
   local fd = ffi.C.fw_openat(root_fd, path, M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK, 0)
   if fd < 0 then return fd end

@@ -46,6 +46,7 @@ int munmap(void *, size_t);
 int fork(void);
 int execvp(const char *program, char *const *arguments);
 void _exit(int);
+int fflush(void *);
 int getpid(void);
 int getppid(void);
 uint32_t geteuid(void);

@@ -30,6 +30,9 @@ struct fw_memory_facts {
 struct fw_console_facts {
   int16_t buffer[2]; int16_t cursor[2]; uint16_t attributes; int16_t left, top, right, bottom; int16_t largest[2];
 };
+struct fw_input_record {
+  uint16_t type, padding; int32_t is_down; uint16_t repeats, key, scan_code, unit; uint32_t modifiers;
+};
 struct fw_pollfd { intptr_t fd; short events; short revents; };
 
 int WSAStartup(uint16_t, void *);
@@ -91,6 +94,8 @@ void *GetStdHandle(uint32_t);
 int GetConsoleMode(void *, uint32_t *);
 int SetConsoleMode(void *, uint32_t);
 int GetConsoleScreenBufferInfo(void *, struct fw_console_facts *);
+int ReadConsoleInputW(void *, struct fw_input_record *, uint32_t, uint32_t *);
+short VkKeyScanW(uint16_t);
 int PeekNamedPipe(void *, void *, uint32_t, uint32_t *, uint32_t *, uint32_t *);
 int ReadFile(void *, void *, uint32_t, uint32_t *, void *);
 

@@ -366,7 +366,8 @@ end
 ---@param options table|string a URL, or a table: `url`; `method` (GET, or POST with a body); `headers`; one of `body`
 --- (a string), `json` (any value) and `form` (a table); `timeout` (30 s for the whole request, with its redirects, but
 --- looking up the name of the server can take longer);
---- `on_data(part, answer)`: gets the body in parts and can return false to stop; `max_body` (16777216 bytes);
+--- `on_data(part, answer)`: gets the body in parts, so the reply's `body` is empty; if it returns false, the request
+--- ends with an error; `max_body` (16777216 bytes);
 --- `max_redirects` (5; with 0, the redirect itself is the reply); `unix`: path of a unix socket to connect to
 ---@return table|nil reply with any status: `status`, `reason`, `headers` (names in lower case), `cookies` (the list of
 --- the values of "Set-Cookie"), `body`, `url` and the method `json()`

@@ -25,11 +25,15 @@ local SEND_FLAGS = sys.send_flags
 local FLUSH_AT = 262144
 -- An output buffer that has grown larger than this is replaced by a small one.
 local MAX_KEPT_OUTPUT = 1048576
+-- When at least this many bytes at the beginning of a buffer have been sent, the rest can move to the beginning.
+local MOVE_AT = 65536
 -- The most bytes of a file that are sent before other connections are served.
 local FILE_TURN = 1048576
 -- Seconds for which a refused client may continue to send before the connection is closed. During this time, the client
 -- can read the error.
 local LINGER = 2
+-- How many times the server looks during `write_timeout` whether the client reads.
+local WRITE_CHECKS = 4
 
 local Connection = {}
 Connection.__index = Connection
@@ -42,6 +46,27 @@ local function enter(self, phase, seconds)
 end
 
 Connection.enter = enter
+
+-- Enters the phase in which the client has to read, or continues it after the client has read something. With HTTPS,
+-- this connection has no time-out for that: the stream to the client has it. The stream sees each byte that the client
+-- receives, but takes bytes from here only in large parts.
+local function enter_write(self)
+  if self.peer then return enter(self, "write", math.huge) end
+  -- The time-out has several parts. At the end of each, `expire` calls `is_stalled`.
+  enter(self, "write", self.server.limits.write_timeout / WRITE_CHECKS)
+  self.progress, self.queued = self.server.loop.now, nil
+end
+
+-- Whether the client has received no byte for the whole time-out. The system can hold many bytes of a response, so the
+-- client can receive some of them without an event in the loop.
+local function is_stalled(self)
+  local now, limit = self.server.loop.now, self.server.limits.write_timeout
+  local queued = sys.queued and sys.queued(self.fd)
+  if queued and self.queued and queued < self.queued then self.progress = now end
+  self.queued = queued
+  self.deadline = now + limit / WRITE_CHECKS
+  return now >= self.progress + limit
+end
 
 -- Changes the events for which the loop watches the connection.
 local function set_interest(self, interest)
@@ -129,6 +154,12 @@ local function flush(self, out)
   if sent < length then
     local unsent = self.unsent or self.server.pool:take()
     self.unsent = unsent
+    local waiting = unsent:length()
+    if unsent.start > MOVE_AT and unsent.start > waiting then
+      -- Without this, the buffer of a response in parts would grow without limit if it is never empty.
+      ffi.C.memmove(unsent.data, unsent.data + unsent.start, waiting)
+      unsent.start, unsent.stop = 0, waiting
+    end
     unsent:append_bytes(out.data + sent, length - sent)
     if unsent:length() > self.server.limits.max_unsent then
       out.stop = 0
@@ -154,7 +185,7 @@ end
 local function wind_up(self, more)
   if self.unsent or self.file then
     -- `push` sends the rest and then calls this function again.
-    enter(self, "write", self.server.limits.write_timeout)
+    enter_write(self)
     return set_interest(self, WRITE)
   end
   if self.closing == "upgrade" then return hand_over(self) end
@@ -245,7 +276,7 @@ local function settle(self, input)
     input:reserve(4096)
   end
   if self.unsent or self.file then
-    enter(self, "write", server.limits.write_timeout)
+    enter_write(self)
     return set_interest(self, WRITE)
   end
   if self.late then return end
@@ -307,7 +338,9 @@ end
 -- Continues with the next request, after the response that delayed it has been sent.
 local function resume(self)
   if self.closing then return wind_up(self, self.input ~= nil) end
-  enter(self, "idle", self.server.limits.idle_timeout)
+  local limits = self.server.limits
+  -- A part of the next request's body may have arrived already.
+  if self.head then enter(self, "body", limits.body_timeout) else enter(self, "idle", limits.idle_timeout) end
   if not self.input then
     if self.server.stopping then return self:close() end
     return set_interest(self, READ)
@@ -317,7 +350,8 @@ local function resume(self)
   self.resuming = true
   self.server.loop:after(0, function()
     self.resuming = false
-    if self.fd >= 0 then self:serve(self.input) end
+    -- After a time-out, the connection is about to end.
+    if self.fd >= 0 and not self.closing then self:serve(self.input) end
   end)
 end
 
@@ -332,13 +366,13 @@ local function push(self)
       return
     end
     unsent.start = unsent.start + sent
-    enter(self, "write", self.server.limits.write_timeout)
+    enter_write(self)
     if unsent:length() > 0 then return end
     self.server.pool:give(unsent)
     self.unsent = nil
   end
   if self.file then
-    enter(self, "write", self.server.limits.write_timeout)
+    enter_write(self)
     if not push_file(self) or self.file then return end
   end
   if self.late then
@@ -366,7 +400,8 @@ function Connection:send_late(out)
   flush(self, out)
   if self.fd < 0 then return end
   if self.unsent then
-    enter(self, "write", self.server.limits.write_timeout)
+    -- If bytes were waiting already, only `push` extends the time-out: when the client has read some of them.
+    if self.phase ~= "write" then enter_write(self) end
     set_interest(self, WRITE)
   else
     enter(self, "handler", self.server.limits.handler_timeout)
@@ -383,7 +418,7 @@ function Connection:finish_late(out)
   -- If the response ended before its handler returned, the code that runs after the handler does the rest.
   if self.fd < 0 or not is_held then return end
   if self.unsent or self.file then
-    enter(self, "write", self.server.limits.write_timeout)
+    enter_write(self)
     set_interest(self, WRITE)
   else
     resume(self)
@@ -398,12 +433,12 @@ function Connection:expire()
     flush(self, self.server.out)
     if self.fd >= 0 then
       wind_up(self, true)
-      if self.phase == "write" then enter(self, "write", LINGER) end
+      if self.phase == "write" then enter(self, "linger", LINGER) end
     end
   elseif phase == "handler" and not self.late.started then
     self.late.keep_alive = false
     self.late:text(503, "the handler did not answer in time\n")
-  else
+  elseif phase ~= "write" or is_stalled(self) then
     self:close()
   end
 end
@@ -434,6 +469,8 @@ function M.new(server, fd)
     -- Fields that are set when needed:
     -- `input`: the buffer with an incomplete request; `unsent`: the buffer with bytes to send later;
     -- `file`: the file to send; `head` and `decoder`: the head and the decoder of a body that is not complete;
+    -- `progress`: in the phase write, when the client last received bytes; `queued`: how many bytes the system held at
+    -- the last check in this phase;
     -- `promised`: a response that `later` has returned and that is not complete; `late`: the same, but only after the
     -- handler has returned;
     -- `closing`: "close", "linger" or "abort" if the connection is about to end, and "upgrade" if its socket is about

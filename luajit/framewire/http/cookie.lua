@@ -72,7 +72,7 @@ function M.format(name, value, options)
   for _, field in ipairs { "max_age", "expires" } do
     local number = options[field]
     if number and (type(number) ~= "number" or number % 1 ~= 0 or number < 0 or number > 2 ^ 40) then
-      return nil, ("%s is %s; use a whole number of seconds"):format(field, tostring(number))
+      return nil, ("%s is %s; use a whole number of seconds from 0 to 2^40"):format(field, tostring(number))
     end
   end
   if options.max_age then parts[#parts + 1] = ("Max-Age=%d"):format(options.max_age) end

@@ -51,9 +51,10 @@ function Request:cookie(name)
   return cookie.parse(self.headers.cookie)[name]
 end
 
---- The client's address.
----@return string|nil address
----@return integer port
+--- The client's address. If the server listens on a unix socket: the path of the client's socket, which is usually
+--- empty, and 0.
+---@return string|nil address nil if the connection has ended
+---@return integer|string port, or the message
 function Request:peer()
   local connection = self.connection
   if connection.peer then return connection.peer:peer() end

@@ -27,13 +27,18 @@ local reasons = {
 local Response = {}
 Response.__index = Response
 
+-- Whether responses with this status have a body. After the others, the client would take a body for the next response.
+local function has_body(status)
+  return status >= 200 and status ~= 204 and status ~= 304
+end
+
 -- Creates the first lines of a head: status, date and content type. They are kept for each pair of status and content
 -- type, but only until the date changes: for up to a second.
 local function make_prefix(server, status, content_type)
   local reason = reasons[status] or "Unknown"
   local text = ("HTTP/1.1 %d %s\r\nDate: %s\r\n"):format(status, reason, server.date)
   if content_type then
-    if content_type:find("[%c]") then error("control character in the content type", 3) end
+    if content_type:find("[%c]") then error("a control character in the content type", 3) end
     text = text .. "Content-Type: " .. content_type .. "\r\n"
   end
   local by_type = server.prefixes[status]
@@ -135,7 +140,7 @@ function Response:send(status, body, content_type)
   local out, message = begin(self)
   if not out then return nil, message end
   out:append(prefix_of(self.server, status, content_type))
-  if status >= 200 and status ~= 204 and status ~= 304 then out:append(length_line(#body)) else body = "" end
+  if has_body(status) then out:append(length_line(#body)) else body = "" end
   end_head(self, out, self.keep_alive)
   if not self.head_only then out:append(body) end
   return finish(self, out)
@@ -172,7 +177,7 @@ function Response:json(status, value)
   if not out then return nil, message end
   local length = bytes.stop
   out:append(prefix_of(self.server, status, "application/json"))
-  if status >= 200 and status ~= 204 and status ~= 304 then out:append(length_line(length)) else length = 0 end
+  if has_body(status) then out:append(length_line(length)) else length = 0 end
   end_head(self, out, self.keep_alive)
   if not self.head_only then out:append_bytes(bytes.data, length) end
   return finish(self, out)
@@ -221,7 +226,8 @@ function Response:file(status, fd, offset, length, content_type)
   return finish(self, out)
 end
 
---- Starts a response of unknown length; continue with `write` and `finish`.
+--- Starts a response of unknown length; continue with `write` and `finish`. Responses with the status 204 or 304 have
+--- no body, so `write` then drops its data.
 ---@param status integer
 ---@param content_type string
 ---@return true|nil ok
@@ -230,10 +236,12 @@ function Response:start(status, content_type)
   local out, message = begin(self)
   if not out then return nil, message end
   out:append(prefix_of(self.server, status, content_type))
+  local with_body = has_body(status)
+  if not with_body then self.head_only = true end
   -- HTTP/1.0 has no chunks: there, the end of the connection ends the body.
-  self.chunked = self.version >= 1.1
+  self.chunked = with_body and self.version >= 1.1
   if self.chunked then out:append("Transfer-Encoding: chunked\r\n") end
-  end_head(self, out, self.keep_alive and self.chunked)
+  end_head(self, out, self.keep_alive and (self.chunked or not with_body))
   self.streaming = true
   if self.is_late then self.connection:send_late(out) end
   return true

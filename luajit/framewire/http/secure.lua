@@ -46,8 +46,7 @@ local function connect(loop, server, secure)
   end
   one.on_close = function()
     server:release_relay(one)
-    other:resume() -- the rest of the response is dropped; a paused stream would not notice its end
-    other:finish()
+    other:close() -- so a handler that sends its response in parts learns that the client has gone
   end
   other.on_close = function() one:finish() end
 end

@@ -220,7 +220,7 @@ function M.read_limits(given)
     limits[name] = value
   end
   for name, value in pairs(defaults) do limits[name] = limits[name] or value end
-  if limits.max_head > 32768 then return nil, "max_head can be 32768 at most" end
+  if limits.max_head > 32768 then return nil, ("max_head is %s; use at most 32768"):format(limits.max_head) end
   limits.max_connections = math.min(limits.max_connections, math.max(1, M.room()))
   return limits
 end

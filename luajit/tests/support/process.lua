@@ -122,6 +122,22 @@ function M.serve_on(loop, handler)
   return select(2, listener:name()), server
 end
 
+--- Reads from a socket until the other side closes it or sends nothing for a second. Reads slowly at first: 600 KB a
+--- second.
+---@param loop table the loop of the running task
+---@param connected table socket
+---@param seconds number how long it reads slowly
+---@return integer bytes
+function M.read_slowly(loop, connected, seconds)
+  local fast_from, bytes = time.monotonic() + seconds, 0
+  while true do
+    local data = connected:read(30000, 1)
+    if not data then return bytes end
+    bytes = bytes + #data
+    if time.monotonic() < fast_from then loop:sleep(0.05) end
+  end
+end
+
 --- How many descriptors this process has open.
 function M.descriptors()
   return #assert(files.list("/proc/self/fd"))
