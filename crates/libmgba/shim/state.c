@@ -3,6 +3,9 @@
 
 #include <mgba-util/memory.h>
 #include <mgba/core/serialize.h>
+#include <mgba/internal/gb/io.h>
+#include <mgba/internal/gb/serialize.h>
+#include <mgba/internal/gb/video.h>
 #include <mgba/internal/gba/gba.h>
 #include <mgba/internal/gba/serialize.h>
 
@@ -80,6 +83,36 @@ static void restore_sound(struct mCore* core, const void* from) {
 	GBAudioPSGDeserialize(&gba->audio.psg, &state->audio.psg, &state->audio.flags);
 }
 
+/* More cycles than there are until the next event of the screen in any state that libmgba saves. */
+#define LONGEST_WAIT 0x100000
+
+/* Whether an event of a Game Boy's screen is due soon. */
+static bool is_due(bool scheduled, const void* when) {
+	int32_t cycles;
+	LOAD_32LE(cycles, 0, when);
+	return scheduled && cycles < LONGEST_WAIT;
+}
+
+/* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends each
+ * frame, and the state says which events are scheduled. While the screen is on, that is the event of its mode. While it is
+ * off, it is the event of the frame, or the event of the mode unless this is 1. The boot ROM begins without any event. */
+static bool is_endless(enum mPlatform platform, const void* data) {
+	const struct GBSerializedState* state = data;
+	if (platform != mPLATFORM_GB) {
+		return false;
+	}
+	GBSerializedVideoFlags flags = state->video.flags;
+	bool mode = is_due(!GBSerializedVideoFlagsIsNotModeEventScheduled(flags), &state->video.nextMode);
+	bool frame = is_due(!GBSerializedVideoFlagsIsNotFrameEventScheduled(flags), &state->video.nextFrame);
+	if (GBRegisterLCDCIsEnable(state->io[GB_REG_LCDC])) {
+		return !mode;
+	}
+	if (GBSerializedVideoFlagsGetMode(flags) == 1) {
+		mode = false;
+	}
+	return !frame && !mode && state->io[GB_REG_BANK] != 0xFF;
+}
+
 /* Loads the state itself, without its extra data. If that fails, the console continues as it was before. */
 static int try_state(struct mCore* core, const void* state) {
 	enum mPlatform platform = state_platform(state);
@@ -88,6 +121,9 @@ static int try_state(struct mCore* core, const void* state) {
 	}
 	if (platform != core->platform(core)) {
 		return FW_STATE_OTHER_PLATFORM;
+	}
+	if (is_endless(platform, state)) {
+		return FW_FAILED;
 	}
 	void* backup = calloc(1, core->stateSize(core));
 	if (!backup) {

@@ -201,10 +201,16 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
 
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 
+/// The largest width and height of the picture in a state. mGBA's own pictures have at most 256 x 224 pixels.
+const MAX_SIDE: u32 = 1024;
+
 /// Whether the checksum of every chunk is right, up to the end mark. libmgba would
-/// find damage only while it reads the file, and would report it on stderr.
+/// find damage only while it reads the file, and would report it on stderr. Also checks the sizes in the file, because
+/// libmgba reserves as much memory as they say.
 fn is_intact_png(png: &[u8]) -> bool {
     let mut rest = &png[PNG_MAGIC.len()..];
+    // How many bytes the extra parts of the state have when they are decompressed.
+    let mut extra = 0;
     while let Some((len, after)) = rest.split_first_chunk::<4>() {
         let len = u32::from_be_bytes(*len) as usize;
         let Some((chunk, after)) = after.split_at_checked(len.saturating_add(4)) else {
@@ -215,6 +221,19 @@ fn is_intact_png(png: &[u8]) -> bool {
         };
         if crc32fast::hash(chunk) != u32::from_be_bytes(*sum) {
             return false;
+        }
+        let word =
+            |at: usize| chunk.get(at..).and_then(<[u8]>::first_chunk::<4>).copied().unwrap_or_default();
+        if chunk.starts_with(b"IHDR")
+            && [4, 8].map(|at| u32::from_be_bytes(word(at))).iter().any(|side| *side > MAX_SIDE)
+        {
+            return false;
+        }
+        if chunk.starts_with(b"gbAx") {
+            extra += u64::from(u32::from_le_bytes(word(8)));
+            if extra > MAX_STATE_SIZE as u64 {
+                return false;
+            }
         }
         if chunk.starts_with(b"IEND") {
             return true;

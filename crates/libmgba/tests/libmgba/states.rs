@@ -203,3 +203,55 @@ fn damaged_states_do_not_end_the_process() {
         run(&mut core, 5);
     }
 }
+
+/// The state says which events of the screen are scheduled. Without them, the next frame would never end.
+#[test]
+fn a_game_boy_state_whose_frames_never_end_is_refused() {
+    let mut core = gb_core();
+    run(&mut core, 5);
+    for frames in [0, 1, 3] {
+        run(&mut core, frames);
+        let valid = core.save_state(0).unwrap();
+        // Neither event; no event of the mode; the event of the mode in 2^30 cycles.
+        for (at, bits) in [(0xCD, 0x30), (0xCD, 0x10), (0xC3, 0x40)] {
+            let mut damaged = valid.clone();
+            damaged[at] |= bits;
+            let error = refused(&mut core, &damaged, "an endless frame");
+            assert!(matches!(error, Error::StateFormat), "{at:#x}: {error}");
+        }
+        // The screen is off.
+        let mut off = valid.clone();
+        off[0x340] &= 0x7F;
+        if core.load_state(&off, 0).is_ok() {
+            run(&mut core, 3);
+        }
+        core.load_state(&valid, 0).unwrap();
+    }
+}
+
+/// libmgba reserves as much memory as these files say.
+#[test]
+fn png_states_with_huge_parts_or_pictures_are_refused() {
+    let mut core = gba_core();
+    run(&mut core, 5);
+    let png = core.save_state(flags::ALL).unwrap();
+    let chunk = |kind: &[u8; 4], data: &[u8]| {
+        let body = [&kind[..], data].concat();
+        let sum = crc32fast::hash(&body);
+        [&(data.len() as u32).to_be_bytes()[..], &body, &sum.to_be_bytes()].concat()
+    };
+    let end = png.len() - 12;
+    let part = |tag: u32, size: u32| {
+        chunk(b"gbAx", &[&tag.to_le_bytes()[..], &size.to_le_bytes(), b"zzzz"].concat())
+    };
+    let huge = [&png[..end], &part(0x40, 1_000_000_000), &png[end..]].concat();
+    let many: Vec<u8> = (0x40..0x44).flat_map(|tag| part(tag, 5 << 20)).collect();
+    let many = [&png[..end], &many, &png[end..]].concat();
+    let wide = chunk(b"IHDR", &[0, 0x0D, 0xBB, 0xA0, 0, 0, 2, 0xBC, 8, 6, 0, 0, 0]);
+    let wide = [&png[..8], &wide, &png[8 + 25..]].concat();
+    for (what, damaged) in [("one part", huge), ("many parts", many), ("a picture", wide)] {
+        let error = refused(&mut core, &damaged, what);
+        assert!(matches!(error, Error::StateFormat), "{what}: {error}");
+    }
+    core.load_state(&png, flags::ALL).unwrap();
+}
