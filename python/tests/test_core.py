@@ -121,6 +121,8 @@ def test_memory_that_a_game_boy_does_not_have_is_refused(tmp_path: Path) -> None
         for refused in (
             lambda: core.read(0xFFFF, "u16"),
             lambda: core.evaluate("u16[0xFFFF]"),
+            lambda: core.evaluate("bytes[0xFFF0, 32]"),
+            lambda: core.watch("text[wram:32760, 20]"),
             lambda: core.read_bytes(32760, 20, domain="wram"),
             lambda: core.read_bytes(0xFFF0, 0x20),
             lambda: core.find(bytes=b"\0", areas=[{"address": 0xFFF0, "length": 0x40}]),

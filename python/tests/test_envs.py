@@ -244,6 +244,34 @@ def test_render_shows_the_moment_of_a_reset_of_a_state_and_of_a_copy() -> None:
     env.close()
 
 
+def test_render_shows_the_last_frame_of_an_episode_that_ends_during_a_step(tmp_path: Path) -> None:
+    settings = "actions = ['.']\nframe_skip = 4\nobserve.memory = ['lives']\nterminated = 'frame % 4 == {}'"
+    ends = [
+        GameEnv(demo_scenario(tmp_path, f"end{rest}", settings.format(rest)), render_mode="rgb_array") for rest in range(4)
+    ]
+    with framewire.load(framewire.envs.demo_game().parent / "framewire-demo.gba") as core:
+        for env in ends:
+            env.reset(seed=1)
+            core.load_state(env.emulator.save_state(31))
+            while not env.step(0)[2]:
+                pass
+            core.advance(env.emulator.frame() - core.frame())
+            assert same(env.render(), core.screen().array)
+            env.close()
+
+
+def test_a_state_without_a_picture_does_not_count_as_one_with_it() -> None:
+    plain, renders = (framewire.envs.make(scenario="memory", render_mode=mode) for mode in (None, "rgb_array"))
+    for env in (plain, renders):
+        env.reset(seed=1)
+        env.step(1)
+    renders.load_state(plain.save_state())
+    with pytest.raises(Conflict, match="no picture"):
+        renders.emulator.screen()
+    plain.close()
+    renders.close()
+
+
 def test_a_picture_that_no_step_has_drawn_is_refused() -> None:
     env = framewire.envs.make(scenario="memory")
     env.reset(seed=1)
@@ -298,15 +326,17 @@ warnings.simplefilter("ignore")
 import framewire.envs
 vector = framewire.envs.make_vec(scenario="memory", num_envs=2)
 vector.reset(seed=1)
+idle = framewire.envs.make_vec(scenario="memory", num_envs=2)
+idle.reset(seed=1)
 vector.send([0, 0])
 child = os.fork()
 if child == 0:
-    for call in (vector.recv, lambda: vector.save_states()):
+    for call in (vector.recv, idle.save_states, idle.reset, lambda: idle.step([0, 0])):
         try:
             call()
             os._exit(2)
         except framewire.InvalidRequest as error:
-            assert "forked" in str(error) or "send" in str(error), error
+            assert "forked" in str(error), error
     os._exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

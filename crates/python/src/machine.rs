@@ -3,13 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use framewire_emulator::embedded::{Cheats, Frozen, KeyChange, Keypad};
+use framewire_emulator::embedded::{Cheats, Frozen, KeyChange, Keypad, check_access};
 use framewire_expression::{Expression, Range, Subject};
 use framewire_libmgba::{Clock, Core, Time};
 use framewire_protocol::timeline::KeyStep;
-use framewire_protocol::{Keys, OpError};
+use framewire_protocol::{Access, Keys, OpError};
 use framewire_symbols::{Symbols, TextTable, decode_text};
-use framewire_vecenv::{Memory, find_domain};
+use framewire_vecenv::Memory;
 
 use crate::recorder::Recorder;
 
@@ -81,11 +81,11 @@ impl Observed {
                 Ok(Observed::Number(expression, memory))
             }
             Subject::Range(range) => {
-                check_domain(&range, core)?;
+                check_range(&range, core)?;
                 Ok(Observed::Bytes(range))
             }
             Subject::Text(range) => {
-                check_domain(&range, core)?;
+                check_range(&range, core)?;
                 Ok(Observed::Text(range, symbols.text().cloned()))
             }
         }
@@ -110,9 +110,11 @@ impl Observed {
     }
 }
 
-/// Returns an error if the game does not have the range's memory domain.
-fn check_domain(range: &Range, core: &Core) -> Result<(), String> {
-    range.domain.as_deref().map_or(Ok(()), |name| find_domain(core, name).map(drop))
+/// Returns an error if the core does not have this memory.
+fn check_range(Range { domain, address, length }: &Range, core: &Core) -> Result<(), String> {
+    let access =
+        Access { domain: domain.as_deref(), address: *address, length: u32::from(*length), write: false };
+    check_access(core, &access).map_err(|error| error.message)
 }
 
 /// The present bytes of a range.

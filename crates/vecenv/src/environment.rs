@@ -20,8 +20,10 @@ pub(crate) struct Environment {
     pub(crate) core: Core,
     /// The number of frames at the end of each step that are drawn.
     drawn: u32,
-    /// Whether pictures must be right at any time, even after a reset or a loaded state.
+    /// Whether pictures must be right after each step, reset and loaded state.
     renders: bool,
+    /// Whether every frame is drawn, because it can be the last one of an episode that must be rendered.
+    draws_all: bool,
     /// Whether the core's picture is that of its last frame.
     pub(crate) has_picture: bool,
     random: ChaCha8Rng,
@@ -55,6 +57,7 @@ impl Environment {
             core: task.core()?,
             drawn,
             renders,
+            draws_all: renders && (task.terminated.is_some() || task.truncated.is_some()),
             has_picture: false,
             random: ChaCha8Rng::seed_from_u64(seed),
             keys: 0,
@@ -168,14 +171,16 @@ impl Environment {
         probability > 0.0 && chance(&mut self.random, probability)
     }
 
-    fn run_frame(&mut self, keys: u16, draws: bool) {
+    /// Runs a frame. If `observes` is true, takes its picture for the observation.
+    fn run_frame(&mut self, keys: u16, observes: bool) {
+        let draws = observes || self.draws_all;
         self.core.set_keys(keys);
         self.core.set_drawing(draws);
         self.core.run_frame();
         self.has_picture = draws;
         self.keys = keys;
         self.frames += 1;
-        if draws && let (Some(pictures), Some(layout)) = (&mut self.pictures, &self.task.layout) {
+        if observes && let (Some(pictures), Some(layout)) = (&mut self.pictures, &self.task.layout) {
             pictures.take(layout, self.core.frame());
         }
     }
@@ -292,7 +297,8 @@ impl Environment {
             return Err(Error::State(message));
         }
         self.core.load_state(&saved.machine, self.state_flags())?;
-        self.has_picture = self.renders;
+        // A state of an environment that does not render has no picture.
+        self.has_picture = self.renders && saved.machine.starts_with(b"\x89PNG");
         self.pictures = pictures;
         for (history, earlier) in self.histories().zip(saved.histories) {
             *history = History::from_earlier(earlier);

@@ -30,7 +30,7 @@ impl Memory {
     /// Resolves these places for the game in `core`.
     ///
     /// # Errors
-    /// If a place is in a domain that the game does not have, or goes beyond the end of its domain.
+    /// If a place is in a domain that the game does not have, goes beyond the end of its domain, or is not on the bus.
     pub fn new(core: &Core, places: &[Place]) -> Result<Memory, String> {
         let places = places.iter().map(|place| {
             let source = source(core, place.domain.as_deref(), place.address, place.kind.size().into())?;

@@ -63,8 +63,8 @@ impl Pool {
             return Ok(&self.threads);
         }
         Err(Error::Argument(
-            "this process was forked after the environments were made, so it does not have their threads; make the \
-             environments in this process"
+            "this process was forked after this object was made, so it does not have the object's threads; make a new \
+             object in this process"
                 .to_owned(),
         ))
     }
@@ -352,6 +352,10 @@ impl VectorEnv {
         index: usize,
         with: impl FnOnce(&mut framewire_libmgba::Core, &mut bool) -> T,
     ) -> Result<T, Error> {
+        if self.is_sent.get(index) == Some(&true) {
+            // In a process that was forked during the step, the environment stays locked.
+            self.pool.threads()?;
+        }
         match self.envs.get(index) {
             Some(env) => {
                 let env = &mut *env.lock();

@@ -88,14 +88,14 @@ class Arrays:
         finals = self.batch.final_info
         self.final_info = dict(zip(names, finals.reshape(count, -1).T, strict=True)) if finals.size else {}
 
-    def copy_from(self, other: Arrays, rows: slice | Array = slice(None), into: slice | Array = slice(None)) -> None:
-        """Copies rows of another set's observations and info to rows of this one."""
+    def copy_from(self, other: Arrays, into: slice | Array = slice(None)) -> None:
+        """Copies another set's observations and info to these rows of this one."""
         pairs = [(self.observations, other.observations)]
         if isinstance(self.observations, dict):
             pairs = [(values, other.observations[name]) for name, values in self.observations.items()]
         pairs += [(values, other.info[name]) for name, values in self.info.items()]
         for to, values in pairs:
-            to[into] = values[rows]
+            to[into] = values
 
     def _shaped(self, native: _native.VectorEnv, screens: Array, memory: Array) -> Observation:
         parts: dict[str, Array] = {}

@@ -43,8 +43,9 @@ def checked_mode(autoreset_mode: AutoresetMode | str) -> AutoresetMode:
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many environments of one scenario in this process, on a pool of threads without the interpreter's lock.
 
-    Steps write their results into two sets of arrays in turn. So the result of a step does not change during the next
-    step, but the step after that overwrites it. With `copy=True`, each step returns new arrays.
+    Steps and resets write their results into two sets of arrays in turn. So the result of a call does not change during
+    the next call, but the call after that overwrites it. A reset with a mask is such a call, and so is the first `recv`
+    after a step or a reset. With `copy=True`, each step returns new arrays.
 
     Args:
         game: The game file.

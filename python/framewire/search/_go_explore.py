@@ -137,11 +137,15 @@ class GoExplore:
 
         A runner that knows the cells of another search would return no states in them.
         """
-        known = _taught.get(self._runner)
-        if known is None or known() is not self:
-            self._runner.forget()
-            self._runner.learn(self.archive.known())
+        try:
+            known = _taught.get(self._runner)
+            if known is not None and known() is self:
+                return
             _taught[self._runner] = weakref.ref(self)
+        except TypeError:
+            pass  # A runner that cannot be a key is taught again each time.
+        self._runner.forget()
+        self._runner.learn(self.archive.known())
 
     def _with_states(self, numbers: Sequence[int], work: Callable[[], _T]) -> _T:
         """Calls `work`, which needs the states of these entries. If some are lost, restores them and calls it again."""

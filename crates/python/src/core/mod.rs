@@ -64,7 +64,7 @@ const MAX_KEPT: usize = 1024;
 impl Core {
     /// Opens a ROM and starts it. `clock` is the Unix time in milliseconds at which the cartridge's clock starts; the
     /// clock then advances with the frames. With `None`, the clock shows the time of this computer. With `before`, the
-    /// core replaces that one: it takes over the symbol files, and `symbols` is ignored. Then names that belong to another
+    /// core replaces that one: it takes over the symbol files, and `symbols` is ignored. Names that belong to another
     /// game cannot be used.
     #[new]
     fn new(
