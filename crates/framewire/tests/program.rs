@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use ureq::Agent;
@@ -33,8 +33,19 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
+/// A command that runs the program without the caller's settings in the environment.
+fn program() -> Command {
+    let mut command = Command::new(PROGRAM);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("FRAMEWIRE") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 fn run(args: &[&str]) -> Output {
-    Command::new(PROGRAM).args(args).output().unwrap()
+    program().args(args).output().unwrap()
 }
 
 #[track_caller]
@@ -62,7 +73,7 @@ struct Server {
 impl Server {
     /// Starts the server in this folder, in which it also keeps its data.
     fn start(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Server {
-        let mut child = Command::new(PROGRAM)
+        let mut child = program()
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(args)
             .envs(variables.iter().copied())
@@ -125,7 +136,7 @@ fn result_of(reply: &Json) -> Json {
 fn a_command_with_a_rom_leaves_no_files_even_if_it_is_killed() {
     let ((_folder, game), temporary) = (folder_with_game(), tempfile::tempdir().unwrap());
     let command = |args: &[&str]| {
-        let mut command = Command::new(PROGRAM);
+        let mut command = program();
         command.args(args).arg("--rom").arg(&game).env("TMPDIR", temporary.path());
         command
     };
@@ -185,19 +196,40 @@ fn a_press_that_fails_says_that_the_game_is_paused() {
     }
 }
 
-#[test]
-fn an_error_about_another_name_in_a_certificate_does_not_ask_for_the_certificate() {
-    let (folder, _game) = folder_with_game();
-    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+/// Starts a server over TLS. Writes its certificate to the file `cert.pem` in the folder.
+fn secure_server(folder: &Path, certificate: &CertificateParams) -> Server {
     let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["desk.example".to_owned()]).unwrap();
-    fs::write(file("cert.pem"), certificate.self_signed(&key).unwrap().pem()).unwrap();
-    fs::write(file("key.pem"), key.serialize_pem()).unwrap();
-    fs::set_permissions(file("key.pem"), fs::Permissions::from_mode(0o600)).unwrap();
-    let tls = ["game.gba", "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
-    let server = Server::start(folder.path(), &tls, &[]);
-    let said = fails(&["read", "0x02000000", "--url", &server.url, "--cacert", &file("cert.pem")], 3);
-    assert!(said.contains("use a name or an address that is in the server's certificate"), "{said}");
+    fs::write(folder.join("cert.pem"), certificate.self_signed(&key).unwrap().pem()).unwrap();
+    fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
+    fs::set_permissions(folder.join("key.pem"), fs::Permissions::from_mode(0o600)).unwrap();
+    Server::start(folder, &["game.gba", "--tls-cert", "cert.pem", "--tls-key", "key.pem"], &[])
+}
+
+#[test]
+fn an_error_about_a_certificate_says_what_to_do_about_this_error() {
+    let certificate = |name: &str| CertificateParams::new(vec![name.to_owned()]).unwrap();
+    let (valid, other_name) = (certificate("127.0.0.1"), certificate("desk.example"));
+    let mut expired = valid.clone();
+    expired.not_after = date_time_ymd(2020, 1, 1);
+    for (certificate, advice) in [
+        (&other_name, "use a name or an address that is in the server's certificate"),
+        (&expired, "make a new certificate for the server, or check the clock of this machine"),
+    ] {
+        let (folder, _game) = folder_with_game();
+        let server = secure_server(folder.path(), certificate);
+        let own = folder.path().join("cert.pem");
+        let args = ["read", "0x02000000", "--url", &server.url, "--cacert", own.to_str().unwrap()];
+        let said = fails(&args, 3);
+        assert!(said.contains(advice) && !said.contains("--cacert"), "{said}");
+    }
+    let (folder, _game) = folder_with_game();
+    let server = secure_server(folder.path(), &valid);
+    let [own, other] =
+        ["cert.pem", "other.pem"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    fs::write(&other, valid.self_signed(&KeyPair::generate().unwrap()).unwrap().pem()).unwrap();
+    succeeds(&["read", "0x02000000", "--url", &server.url, "--cacert", &own]);
+    let said = fails(&["read", "0x02000000", "--url", &server.url, "--cacert", &other], 3);
+    assert!(said.contains("--cacert must name the server's certificate"), "{said}");
     let said = fails(&["read", "0x02000000", "--url", &server.url], 3);
     assert!(said.contains("name the server's certificate with --cacert FILE"), "{said}");
 }
@@ -227,7 +259,7 @@ struct Mcp {
 
 impl Mcp {
     fn start(args: &[&str]) -> Mcp {
-        let mut child = Command::new(PROGRAM)
+        let mut child = program()
             .arg("mcp")
             .args(args)
             .stdin(Stdio::piped())

@@ -15,16 +15,20 @@ const MAX_NOTE: usize = 1024;
 /// A file that has more bytes than this gets no further notes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// The number of latest notes that a summary has. None of them is written twice.
+/// The number of latest notes in a summary, and the number of latest notes among which that of a repeated call is
+/// looked for.
 pub(crate) const LATEST: usize = 12;
 
-#[derive(PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Note {
     /// The frame counter when the note was written.
     pub(crate) frame: u32,
     /// The recording that was being made at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) recording: Option<String>,
+    /// The idempotency key of the call, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
     pub(crate) note: String,
 }
 
@@ -41,17 +45,23 @@ pub(crate) fn check(session: &Session, note: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Appends a note to the file of the running game. Without a folder for notes, does nothing.
-pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(), ToolError> {
+/// Appends a note to the file of the running game. Without a folder for notes, does nothing. `key` is the idempotency
+/// key of the call.
+pub(crate) async fn add(
+    session: &Session,
+    frame: u32,
+    note: &str,
+    key: Option<&str>,
+) -> Result<(), ToolError> {
     let Some(path) = file(session).await? else { return Ok(()) };
-    let recording = session.call("recordingUnderWay", json!({})).await.ok();
-    let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
-    let note = Note { frame, recording, note: note.to_owned() };
-    // A call that is repeated with its idempotency key has the same note again. The note must not be written twice,
-    // even if other notes were written since.
-    if last(session, LATEST).await?.contains(&note) {
+    // A call that is repeated with its key has the same note again. The note must not be written twice, even if other
+    // notes were written since.
+    if key.is_some() && last(session, LATEST).await?.iter().any(|known| known.key.as_deref() == key) {
         return Ok(());
     }
+    let recording = session.call("recordingUnderWay", json!({})).await.ok();
+    let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
+    let note = Note { frame, recording, key: key.map(str::to_owned), note: note.to_owned() };
     let failed = |error: &dyn std::fmt::Display| {
         ToolError(format!(
             "the note cannot be written to {}: {error}; the frames were played",

@@ -122,12 +122,14 @@ impl Server {
 
     /// Whether a call of a tool ends when the token of its request is cancelled. In a session, the SDK cancels the
     /// token if the client sends `notifications/cancelled`, and when the session ends, but not if only the connection
-    /// of the request breaks. A call with a key continues, because the server performs its run to the end.
-    fn can_be_cancelled(&self, session: &Session, arguments: &Object) -> bool {
+    /// of the request breaks. A call with a key continues, because the server performs its run to the end. Scripts and
+    /// replays continue, because the server does not end them if nobody waits for them.
+    fn can_be_cancelled(&self, session: &Session, tool: &Tool, arguments: &Object) -> bool {
         // For a request that stands alone, the SDK also cancels the token if the client disconnects.
         let stands_alone = matches!(self.client, Client::Sender(_, HandlerLifetime::Request));
         let has_key = arguments.get("key").is_some_and(|key| !key.is_null());
-        !stands_alone && !has_key && session.backend.ends_dropped_calls()
+        let runs_on = has_key || matches!(tool.name, "script" | "record");
+        !stands_alone && !runs_on && session.backend.ends_dropped_calls()
     }
 
     /// Takes a permit to listen, if one is free. Otherwise `permit_to_listen` returns an error later.
@@ -346,25 +348,31 @@ impl ServerHandler for Server {
             return Ok(failed(why).into());
         }
         let arguments = request.arguments.unwrap_or_default();
-        let can_be_cancelled = self.can_be_cancelled(&session, &arguments);
+        let can_be_cancelled = self.can_be_cancelled(&session, tool, &arguments);
         let memory = session.memory.clone();
         // If the client disconnects, the tool still runs to its end, so no keys stay down.
         let mut work = tokio::spawn((tool.run)(session, arguments));
         let ended = tokio::select! {
-            ended = &mut work => ended,
+            ended = &mut work => Some(ended),
             () = context.ct.cancelled(), if can_be_cancelled => {
                 work.abort();
                 // When this returns, the tool runs no more frames, and has released the lock `playing`.
                 let _ = work.await;
-                // The client does not get the reply, so it does not have the picture of this call.
-                memory.lock().picture = None;
-                return Err(ErrorData::internal_error("the client cancelled the call", None));
+                None
             }
         };
+        // The SDK drops the reply to a cancelled call, even if the call continued, so the client does not have its
+        // picture.
+        if context.ct.is_cancelled() {
+            memory.lock().picture = None;
+        }
         let result = match ended {
-            Ok(Ok(reply)) => succeeded(reply),
-            Ok(Err(ToolError(why))) => failed(why),
-            Err(error) => return Err(ErrorData::internal_error(format!("the tool failed: {error}"), None)),
+            None => return Err(ErrorData::internal_error("the client cancelled the call", None)),
+            Some(Ok(Ok(reply))) => succeeded(reply),
+            Some(Ok(Err(ToolError(why)))) => failed(why),
+            Some(Err(error)) => {
+                return Err(ErrorData::internal_error(format!("the tool failed: {error}"), None));
+            }
         };
         Ok(result.into())
     }
@@ -404,42 +412,52 @@ mod tests {
         AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split,
     };
     use tokio::sync::Notify;
-    use tokio::time::timeout;
+    use tokio::time::{sleep, timeout};
 
     use super::*;
     use crate::backend::{Backend, CallFuture, EndFuture};
     use crate::session::Options;
 
-    /// A backend whose runs end only when they are dropped.
+    /// A backend whose runs end when they are dropped, or when `finish` is notified.
     #[derive(Default)]
-    struct EndlessRuns {
+    struct LongRuns {
         begun: Notify,
+        finish: Notify,
         ended: Notify,
+        /// Whether runs would continue if their futures were dropped.
+        runs_on: bool,
     }
 
     /// Reports the end of a run when it is dropped.
-    struct EndlessRun<'a>(&'a Notify);
+    struct LongRun<'a>(&'a Notify);
 
-    impl Drop for EndlessRun<'_> {
+    impl Drop for LongRun<'_> {
         fn drop(&mut self) {
             self.0.notify_one();
         }
     }
 
-    impl Backend for EndlessRuns {
+    impl Backend for LongRuns {
         fn call<'a>(&'a self, method: &'a str, _params: Object) -> CallFuture<'a> {
             Box::pin(async move {
-                if method == "run" {
-                    let _run = EndlessRun(&self.ended);
-                    self.begun.notify_one();
-                    std::future::pending::<()>().await;
+                if method != "run" {
+                    return Ok(json!({}));
                 }
-                Ok(json!({}))
+                let _run = LongRun(&self.ended);
+                self.begun.notify_one();
+                self.finish.notified().await;
+                Ok(
+                    json!({"frame": 2, "why": "frames", "frames": 2, "steps": [{}], "then": [{"value": "AAAA"}]}),
+                )
             })
         }
 
         fn only_reads(&self) -> bool {
             false
+        }
+
+        fn ends_dropped_calls(&self) -> bool {
+            !self.runs_on
         }
 
         fn stopped(&self) -> EndFuture<'_> {
@@ -478,8 +496,8 @@ mod tests {
             self.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
         }
 
-        async fn act(&mut self, id: u32, key: Option<&str>) {
-            let params = json!({"name": "act", "arguments": {"keys": "A:2", "key": key}});
+        async fn act(&mut self, id: u32, arguments: Json) {
+            let params = json!({"name": "act", "arguments": arguments});
             self.send(json!({"id": id, "method": "tools/call", "params": params})).await;
         }
 
@@ -490,21 +508,72 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_call_ends_unless_it_has_a_key() {
-        let backend = Arc::new(EndlessRuns::default());
+        let backend = Arc::new(LongRuns::default());
         let session = Session::new(backend.clone(), Options::default(), Arc::default());
         let mut connection = Connection::open(session).await;
         let long = Duration::from_secs(20);
-        connection.act(2, None).await;
+        connection.act(2, json!({"keys": "A:2"})).await;
         timeout(long, backend.begun.notified()).await.expect("the first call begins");
         connection.cancel(2).await;
         timeout(long, backend.ended.notified()).await.expect("the first call ends");
-        connection.act(3, Some("key")).await;
+        connection.act(3, json!({"keys": "A:2", "key": "key"})).await;
         timeout(long, backend.begun.notified())
             .await
             .expect("the second call does not wait for the first one");
         connection.cancel(3).await;
         let ended = timeout(Duration::from_millis(200), backend.ended.notified()).await;
         assert!(ended.is_err(), "a call with a key continues");
+    }
+
+    #[tokio::test]
+    async fn the_picture_of_a_cancelled_call_does_not_count_as_sent_even_if_the_call_continues() {
+        let backend = Arc::new(LongRuns::default());
+        let session = Session::new(backend.clone(), Options::default(), Arc::default());
+        let memory = session.memory.clone();
+        memory.lock().picture = Some(("an earlier picture".to_owned(), None));
+        let mut connection = Connection::open(session).await;
+        let long = Duration::from_secs(20);
+        connection.act(2, json!({"keys": "A:2", "picture": {}, "key": "key"})).await;
+        timeout(long, backend.begun.notified()).await.expect("the call begins");
+        connection.cancel(2).await;
+        // The server handles messages in order, so after its reply to this one, the call is cancelled.
+        connection.send(json!({"id": 3, "method": "ping"})).await;
+        connection.lines.next_line().await.unwrap().expect("a reply");
+        backend.finish.notify_one();
+        let forgotten = async {
+            while memory.lock().picture.is_some() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(long, forgotten).await.expect("the next reply has a picture");
+    }
+
+    #[test]
+    fn a_call_can_be_cancelled_only_if_its_frames_end_with_it() {
+        let connect: Connect = Arc::new(|_| Err("no session is needed".to_owned()));
+        let http = |lifetime| Some((connect.clone(), lifetime));
+        let (alone, lasting) = (http(HandlerLifetime::Request), http(HandlerLifetime::Session));
+        for (http, runs_on, name, key, expected) in [
+            (None, false, "act", json!(null), true),
+            (None, false, "act", json!("key"), false),
+            (None, false, "script", json!(null), false),
+            (None, false, "record", json!(null), false),
+            (None, true, "act", json!(null), false),
+            (lasting, false, "act", json!(null), true),
+            (alone, false, "act", json!(null), false),
+        ] {
+            let backend = Arc::new(LongRuns { runs_on, ..LongRuns::default() });
+            let session = Arc::new(Session::new(backend, Options::default(), Arc::default()));
+            let client = match http {
+                Some((connect, lifetime)) => Client::Sender(connect, lifetime),
+                None => Client::Only(session.clone()),
+            };
+            let server = Server::new(client, Arc::new(Semaphore::new(1)));
+            let tool = tools::ALL.iter().find(|tool| tool.name == name).unwrap();
+            let arguments = Object::from_iter([("key".to_owned(), key)]);
+            let found = server.can_be_cancelled(&session, tool, &arguments);
+            assert_eq!(found, expected, "{name} with {arguments:?}, if runs_on is {runs_on}");
+        }
     }
 
     #[test]

@@ -141,6 +141,12 @@ impl Client {
         Ok(response.into_body().into_reader())
     }
 
+    /// Sends a `POST` that changes nothing, and sends it again if the connection breaks.
+    pub fn read_within(&self, target: &str, json: &str, limit: Duration) -> Result<Reply, Failure> {
+        let draft = self.draft(Method::POST, target, json.as_bytes(), Some(limit));
+        self.complete(self.send(&draft)?)
+    }
+
     /// Sends a request that changes something, and sends it again if the connection breaks. The server performs it at
     /// most once.
     pub fn change(&self, method: &str, target: &str, json: &str) -> Result<Reply, Failure> {
@@ -237,12 +243,16 @@ impl Client {
         if let Some(key) = &draft.key {
             request = request.header("idempotency-key", key);
         }
+        // If this were longer than the limit of the request, a timeout while connecting would look like the end of a
+        // wait.
+        let connect = Some(draft.limit.map_or(CONNECT, |limit| CONNECT.min(limit * 9 / 10)));
         if draft.method == Method::GET || draft.method == Method::DELETE {
-            let request = self.agent.configure_request(request.body(())?).timeout_global(draft.limit);
-            return self.agent.run(request.build());
+            let request = self.agent.configure_request(request.body(())?);
+            return self.agent.run(request.timeout_global(draft.limit).timeout_connect(connect).build());
         }
         let request = request.header("content-type", draft.content_type).body(draft.body)?;
-        self.agent.run(self.agent.configure_request(request).timeout_global(draft.limit).build())
+        let request = self.agent.configure_request(request).timeout_global(draft.limit);
+        self.agent.run(request.timeout_connect(connect).build())
     }
 
     /// Reads the whole reply. Returns the server's error if the request failed.
@@ -299,14 +309,26 @@ impl Client {
         (host, 0).to_socket_addrs().is_ok_and(|mut addresses| addresses.next().is_some())
     }
 
-    /// What to do about an error of TLS.
-    fn tls_advice(&self, error: &Error) -> &'static str {
-        if is_for_other_name(error) {
-            "use a name or an address that is in the server's certificate"
-        } else if self.address.certificate.is_some() {
-            "--cacert must name the PEM file that the server has as --tls-cert"
-        } else {
-            "name the server's certificate with --cacert FILE"
+    /// What to do about an error of TLS. `None` if only the text of the error helps.
+    fn tls_advice(&self, error: &Error) -> Option<&'static str> {
+        use CertificateError::{
+            BadSignature, Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
+            NotValidYetContext, UnknownIssuer,
+        };
+        match certificate_problem(error) {
+            Some(NotValidForName | NotValidForNameContext { .. }) => {
+                Some("use a name or an address that is in the server's certificate")
+            }
+            Some(Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }) => {
+                Some("make a new certificate for the server, or check the clock of this machine")
+            }
+            _ if self.address.certificate.is_none() => {
+                Some("name the server's certificate with --cacert FILE")
+            }
+            Some(UnknownIssuer | BadSignature) => Some(
+                "--cacert must name the server's certificate (its --tls-cert), or that of the authority that signed it",
+            ),
+            _ => None,
         }
     }
 
@@ -325,9 +347,10 @@ impl Client {
                 draft.target,
                 draft.limit.unwrap_or(TIMEOUT).as_secs()
             ),
-            error if is_about_tls(error) => {
-                format!("no secure connection to {url}: {why}\n  {}", self.tls_advice(error))
-            }
+            error if is_about_tls(error) => match self.tls_advice(error) {
+                Some(advice) => format!("no secure connection to {url}: {why}\n  {advice}"),
+                None => format!("no secure connection to {url}: {why}"),
+            },
             _ if self.never_sent(error) => format!(
                 "no server at {url}: {why}\n  start one with `framewire serve`, or name its address with --url or \
                  FRAMEWIRE_URL"
@@ -337,15 +360,14 @@ impl Client {
     }
 }
 
-/// Whether the server's certificate is for another name or address.
-fn is_for_other_name(error: &Error) -> bool {
+/// What is wrong with the server's certificate, if the error is about that.
+fn certificate_problem(error: &Error) -> Option<&CertificateError> {
     let error = match error {
         Error::Rustls(error) => Some(error),
         Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
         _ => None,
     };
-    let Some(rustls::Error::InvalidCertificate(problem)) = error else { return false };
-    matches!(problem, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
+    if let Some(rustls::Error::InvalidCertificate(problem)) = error { Some(problem) } else { None }
 }
 
 /// The error for a request that a server refused with this status, for the reason `detail`.
@@ -395,7 +417,9 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::io::Write;
     use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::thread;
     use std::time::Instant;
 
     use socket2::{Domain, Socket, Type};
@@ -417,11 +441,17 @@ mod tests {
         let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(200));
         let queue: Vec<_> = std::iter::from_fn(|| connect().ok()).collect();
         let client = client(address);
-        let started = Instant::now();
-        let Err(Failure::Connection(message)) = client.ask("/v1/wait", "{}", Some(CONNECT * 2)) else {
-            panic!("no error after {:?}, with {} connections in the queue", started.elapsed(), queue.len());
-        };
-        assert!(message.starts_with("no server at"), "{message}");
+        for limit in [CONNECT * 2, CONNECT / 5] {
+            let started = Instant::now();
+            let Err(Failure::Connection(message)) = client.ask("/v1/wait", "{}", Some(limit)) else {
+                panic!(
+                    "no error after {:?}, with {} connections in the queue",
+                    started.elapsed(),
+                    queue.len()
+                );
+            };
+            assert!(message.starts_with("no server at"), "{message}");
+        }
     }
 
     #[test]
@@ -430,5 +460,25 @@ mod tests {
         let client = client(listener.local_addr().unwrap());
         let expired = client.ask("/v1/wait", "{}", Some(Duration::from_millis(100)));
         assert!(matches!(expired, Ok(None)));
+    }
+
+    #[test]
+    fn a_post_that_changes_nothing_is_sent_again_if_the_connection_breaks() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = client(listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            drop(listener.accept().unwrap());
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut request, mut part) = (Vec::<u8>::new(), [0; 1024]);
+            while !request.ends_with(b"{}") {
+                let count = stream.read(&mut part).unwrap();
+                assert!(count > 0, "the request is cut off");
+                request.extend_from_slice(&part[..count]);
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").unwrap();
+        });
+        let reply = client.read_within("/v1/find", "{}", Duration::from_secs(20)).unwrap();
+        assert_eq!(reply.body, b"true");
+        server.join().unwrap();
     }
 }

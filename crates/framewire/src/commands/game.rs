@@ -28,7 +28,7 @@ const FRAMES: u64 = 3600;
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How long the server waits for the core, in addition to the time for frames. It is long enough for a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// The battery save of a game that starts without one, and whose save is not kept.
+/// The save file of a game that starts without a battery save and whose saves are not kept.
 const NO_SAVE: &str = "/dev/null";
 
 /// The arguments that start a game.

@@ -63,16 +63,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The failure of a press. If the server refused it and the emulator is paused, the text also says so: the keys of this
-/// press, or of an earlier one, may be waiting for the game to continue.
+/// The failure of a press. If its reason is a timeline that is not over, and the emulator is paused, the text also says
+/// so: the keys of this press, or of an earlier one, are waiting for the game to continue.
 fn with_pause(failure: Failure, client: &Client) -> Failure {
     let why = match failure {
-        Failure::Refused(why) => why,
+        Failure::Refused(why) if why.contains("timeline") => why,
         other => return other,
     };
     let state = client.get("/v1/emulator").and_then(|reply| reply.json());
     if state.is_ok_and(|state| state.get("run").and_then(Value::as_str) == Some("paused")) {
-        Failure::Refused(format!("{why}\n  the emulator is paused; POST /v1/resume continues it"))
+        Failure::Refused(format!(
+            "{why}\n  the emulator is paused; POST /v1/resume continues it, and DELETE /v1/input cancels keys that wait"
+        ))
     } else {
         Failure::Refused(why)
     }

@@ -136,7 +136,10 @@ fn slot(
     if let Some(problem) = result.get("error") {
         let detail = problem.get("detail").and_then(|detail| detail.as_str());
         // The user does not know of the batch, so the error does not name its operation.
-        let detail = detail.map(|detail| detail.strip_prefix("ops[0]: ").unwrap_or(detail));
+        let detail = detail.map(|detail| {
+            let rest = detail.strip_prefix("ops[0]");
+            rest.map_or(detail, |rest| rest.trim_start_matches(['.', ':', ' ']))
+        });
         return Err(Failure::Refused(detail.map_or_else(|| problem.to_string(), str::to_owned)));
     }
     // A stock mGBA returns false, without a reason.

@@ -131,9 +131,9 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         let [before, after] = &played.watched;
         json["changed"] = play::changes(before, after);
     }
-    // The picture counts as sent from here on, so nothing may fail after it.
+    // The note comes first: `unless_known` counts the picture as sent, so nothing may fail after that.
     if let Some(note) = note {
-        notes::add(&session, played.frame, &note).await?;
+        notes::add(&session, played.frame, &note, key.as_deref()).await?;
     }
     let picture = match picture {
         Some(options) => {

@@ -31,12 +31,13 @@ impl From<Problem> for ToolError {
 }
 
 /// What the server's errors advise, and what the same advice is for a client that has only tools.
-const INSTEAD: [(&str, &str); 5] = [
+const INSTEAD: [(&str, &str); 6] = [
     ("POST /v1/search", "the action begin of search"),
     (
         "DELETE /v1/recording completes it, and GET says",
         "the action stop of record completes it, and status says",
     ),
+    ("wait for it, or end it with DELETE /v1/replay", "wait until it ends"),
     ("POST /v1/resume", "the action resume of control"),
     ("GET /v1/symbols", "the tool symbols"),
     ("with \"force\" it", "with force it"),
@@ -427,19 +428,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_note_of_a_repeated_call_is_not_written_again_after_other_notes() {
-        let replies = |method: &str, params: &Json| match method {
-            "run" => {
-                let frame = if params["idempotency_key"] == "first" { 9 } else { 10 };
-                Some(json!({"frame": frame, "why": "frames", "frames": 2, "steps": [{}], "then": []}))
-            }
+    async fn only_the_note_of_a_repeated_call_is_not_written_again() {
+        let replies = |method: &str, _: &Json| match method {
+            // A snapshot is loaded before each attempt, so each ends in the same frame.
+            "run" => Some(json!({"frame": 9, "why": "frames", "frames": 2, "steps": [{}], "then": []})),
             "emulatorState" => Some(json!({"title": "GAME", "checksum": "00000000"})),
             _ => None,
         };
         let folder = tempfile::tempdir().unwrap();
         let options = Options { notes: Some(folder.path().to_owned()), ..Options::default() };
         let session = Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()));
-        for (key, note) in [("first", "a door"), ("second", "a key"), ("first", "a door")] {
+        for (key, note) in [
+            (Some("first"), "a door"),
+            (Some("second"), "a key"),
+            (Some("first"), "a door"),
+            (Some("third"), "a door"),
+            (None, "a wall"),
+            (None, "a wall"),
+        ] {
             let Json::Object(given) = json!({"keys": "A:2", "note": note, "key": key}) else {
                 unreachable!()
             };
@@ -447,7 +453,7 @@ mod tests {
         }
         let notes = crate::notes::last(&session, 12).await.ok().unwrap();
         let texts: Vec<&str> = notes.iter().map(|note| note.note.as_str()).collect();
-        assert_eq!(texts, ["a door", "a key"]);
+        assert_eq!(texts, ["a door", "a key", "a door", "a wall", "a wall"]);
     }
 
     #[tokio::test]
@@ -507,6 +513,10 @@ mod tests {
             (
                 "DELETE /v1/recording?emulator=demo completes it, and GET says how far it is",
                 "the action stop of record completes it, and status says how far it is",
+            ),
+            (
+                "demo is busy with a replay of run (frame 3 of 9); wait for it, or end it with DELETE /v1/replay",
+                "demo is busy with a replay of run (frame 3 of 9); wait until it ends",
             ),
             ("with \"force\" it is loaded all the same", "with force it is loaded all the same"),
         ] {
