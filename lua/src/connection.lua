@@ -70,8 +70,9 @@ function connection.new(socket)
     cancelled = nil, -- the ids of cancelled requests: id to true
     traced = nil, -- the id in the last trace frame; nil after the next request has arrived
     trace = nil, -- the name of the request with that id in logs
-    -- After mGBA was paused: the tick `since` which its requests wait, the tick `till` which they wait if nothing more
-    -- arrives, and the `size` of the inbox after the last read (turn.lua). Nil if they do not wait.
+    -- After mGBA was paused, while its requests wait (turn.lua): `since` is the tick at which the wait began, `till` the
+    -- tick at which it ends if nothing more arrives, and `size` the size of the inbox after the last read. Nil if they do
+    -- not wait.
     resumed = nil,
     watches = {}, -- in the order in which they began
     is_watching = false, -- whether it is in the list of connections with watches (watches.lua)

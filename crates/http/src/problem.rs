@@ -77,8 +77,8 @@ impl Problem {
         Problem { parameter: None, ..Problem::parameter(whole, problem, accepts) }
     }
 
-    /// A parameter, or a place in the body, cannot be used. The detail is the place followed by `problem`. In
-    /// [`Problem::parameter`], it also says what is accepted.
+    /// A parameter, or a place in the body, cannot be used. The detail is the place followed by `problem`. Unlike
+    /// the detail of [`Problem::parameter`], it does not have to say what is accepted.
     pub(crate) fn unusable(place: &str, problem: &str) -> Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
     }

@@ -109,6 +109,8 @@ impl BinaryConnection<'_> {
                 ready = self.stream.writable(), if blocked => ready?,
                 count = self.state.inbox.recv_many(&mut submissions, BURST), if !stopping => {
                     stopping = count == 0;
+                    // A run that its caller has given up on must not keep its keys from these requests.
+                    self.state.expire(&mut self.out);
                     submissions.drain(..).for_each(|submission| self.state.session.submit(submission));
                 }
                 () = asked_to_stop(&mut self.state.stop), if !stopping => {

@@ -15,8 +15,8 @@ pub const MAX_STATE: usize = 16 << 20;
 /// The largest battery save that is accepted in a state, in bytes. Real saves have at most 128 KiB and a few bytes for
 /// a clock.
 const MAX_SAVE: usize = 1 << 20;
-/// The size of the larger kind of EEPROM in bytes. The other kinds of save memory of a Game Boy Advance are larger.
-const EEPROM: usize = 0x2000;
+/// The sizes of the two kinds of EEPROM in bytes. The other kinds of save memory of a Game Boy Advance are larger.
+const EEPROM: [usize; 2] = [0x200, 0x2000];
 
 /// The kind of the PNG chunk in which mGBA stores the console's state. This file calls its content the core state.
 const STATE_CHUNK: &[u8; 4] = b"gbAs";
@@ -238,12 +238,14 @@ impl<'a> State<'a> {
         bytes
     }
 
-    /// The memory domains in the state. The last one is the battery save, if the state contains it: `sram`, or `eeprom` if
-    /// the cartridge is one for the Game Boy Advance with an EEPROM.
+    /// The memory domains in the state. The last one is the battery save, if the state contains it: `eeprom` if it has
+    /// the size of a Game Boy Advance's EEPROM, otherwise `sram`.
     pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
         let layout = self.console.layout();
         let save = self.save.as_deref().map(|bytes| {
-            let is_eeprom = self.console == Console::Gba && bytes.len() <= EEPROM;
+            // A save file can have 16 more bytes for a clock. As long as a game has not used its save, a state has only one
+            // byte of it, whatever its kind.
+            let is_eeprom = self.console == Console::Gba && EEPROM.contains(&(bytes.len() & !0xFF));
             Region { domain: if is_eeprom { "eeprom" } else { "sram" }, bytes }
         });
         let memory = layout.memory.iter();

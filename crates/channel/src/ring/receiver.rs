@@ -99,8 +99,8 @@ impl<M: Memory> Receiver<M> {
         Ok(self.wait_for_message(timeout, stop)?.is_some())
     }
 
-    /// [`Error::Closed`] if the other side has closed the channel, [`Error::Died`] if its process has died without closing
-    /// it, `None` otherwise. [`wait`](Self::wait) reports this only when every message has been read.
+    /// [`Error::Closed`] if the other side has closed the channel, [`Error::Died`] if its process has died without
+    /// closing it, `None` otherwise. [`wait`](Self::wait) reports this only when every message has been read.
     pub fn peer_gone(&self) -> Option<Error> {
         if self.memory.peer_closed(self.side) {
             Some(Error::Closed)
@@ -133,7 +133,7 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
-            // As in `find_soon`, which only `receive` calls before this function.
+            // For the same reason as in `find_soon`. (`wait` does not call `find_soon`.)
             self.publish();
         }
         let mut place = None;

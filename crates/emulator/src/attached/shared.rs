@@ -246,7 +246,8 @@ impl AttachedState {
                     self.events.send(frame, EventKind::LockstepOver);
                 }
                 EventItem::Game => {
-                    self.fetcher.discontinue(Beginning::Game);
+                    // The states of the game before do not fit this one.
+                    self.fetcher.clear();
                     self.game_changed.notify_one();
                 }
             }

@@ -173,7 +173,7 @@ impl HistoryKeeper {
     /// Removes the history of another game, whose states do not fit this one.
     fn drop_other_game(&mut self, core: &mut Core) {
         if self.game.is_some_and(|game| game != core.crc32()) {
-            self.game = None;
+            (self.game, self.next, self.beginning) = (None, None, Beginning::Game);
             self.history.clear();
         }
     }
@@ -315,7 +315,7 @@ impl Machine {
                 format!("timeline {id} plays keys; cancel it or wait for its end before you go back");
             return Err(OpError::new(Status::Busy, message));
         }
-        // A script can load another game without a word.
+        // A script can load another game without reporting it.
         self.keeper.drop_other_game(&mut self.core);
         self.keeper.keep_end(&mut self.core, self.drawn);
         let surroundings = if self.core.has_scripts() { None } else { Some(self.keeper.surroundings) };

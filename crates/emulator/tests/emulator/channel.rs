@@ -226,6 +226,21 @@ fn a_client_that_leaves_during_a_long_step_is_noticed_even_with_a_message_pendin
 }
 
 #[test]
+fn keys_that_a_client_pressed_in_a_batch_are_released_when_it_leaves_with_the_clock() {
+    let name = format!("framewire-batch-keys-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    client.send(&[STEP, 0, 0xFF, 0xFF, 1, 0, 0, 0], PATIENCE).expect("sent");
+    assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+    batch(&mut client, vec![Op::AddKeys { keys: 2 }]);
+    let keys = || number(call(&emulator, Op::GetKeys {}));
+    assert_eq!(keys(), 2);
+    drop(client);
+    wait_for("the key to be up", || keys() == 0);
+}
+
+#[test]
 fn a_client_that_pressed_nothing_ends_no_timeline_when_it_leaves() {
     let name = format!("framewire-idle-{}", std::process::id());
     let emulator =

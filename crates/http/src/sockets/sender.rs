@@ -13,7 +13,7 @@ use crate::failure::STOPPING;
 use crate::transport::Stopping;
 use crate::transport::activity::StreamControl;
 
-/// How long the other end may take to answer a ping, or to read so much that messages can be sent.
+/// How long the other end may take to answer a ping, or to read enough for messages to be sent.
 const SILENCE: Duration = Duration::from_secs(120);
 /// If nothing was sent for this time, a ping finds out whether the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);

@@ -156,8 +156,8 @@ impl From<OpError> for ReplayError {
 }
 
 /// Plays `recording` on `emulator`, which must run the recording's game. `progress` is called with the number of frames
-/// that were played so far, and can end the replay. Afterwards, the emulator runs or is paused as before. No keys are
-/// held then, unless the emulator refused the replay before the recording's state was loaded.
+/// that were played so far, and can end the replay. Afterwards, the emulator runs or is paused as before. If the emulator
+/// does not accept the watch of the replay, the held keys stay; otherwise no keys are held then.
 ///
 /// # Errors
 /// If the recording could not be played. A difference or damage is not an error; the report contains it.

@@ -1,6 +1,7 @@
 //! Tests of replays.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use framewire_emulator::{Embedded, Emulator, Run};
 use framewire_protocol::{Op, Value};
@@ -8,7 +9,7 @@ use framewire_recording::replay::{Compared, Divergence, PlayOptions as Play, rep
 use framewire_recording::{Ending, Entry, Recording, Start, Writer};
 
 use crate::support::{
-    DEMO, Home, Random, SCRATCH, core, done, play_at_random, played, recorded, state, wait_for,
+    DEMO, Home, PATIENCE, Random, SCRATCH, core, done, play_at_random, played, recorded, state, wait_for,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,16 +161,16 @@ async fn the_game_continues_after_a_replay_even_if_another_game_was_loaded_meanw
     std::fs::write(&path, other).unwrap();
     let load = Op::LoadRom { path: path.to_str().unwrap().to_owned() };
     let options = Play { restore: true, speed: Some(10.0), ..Play::default() };
-    let (loader, mut loading) = (core.clone(), None);
+    let mut loading = None;
     let ended = replay(&*core, &recording, &options, |frames| {
         if frames == 10 {
-            let (loader, load) = (loader.clone(), load.clone());
-            loading = Some(tokio::spawn(async move { done(&*loader, vec![load]).await }));
+            // It is performed before the next frame.
+            loading = Some(core.submit(load.clone().into(), Instant::now() + PATIENCE));
         }
         ControlFlow::Continue(())
     });
     assert!(ended.await.is_err());
-    loading.unwrap().await.unwrap();
+    assert!(loading.unwrap().await.unwrap().results[0].is_ok());
     wait_for("frames", async || core.state().run == Run::Running).await;
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 use framewire_libmgba::Level;
-use framewire_protocol::{Access, Effect, Frame, Keys, Status};
+use framewire_protocol::{Access, Effect, Frame, Keys, Op, Status};
 
 use super::bounds;
 use super::driver::{Driver, NextFrame, ThreadWaker};
@@ -48,7 +48,8 @@ struct ChannelClient {
     watches: Vec<WatchedRange>,
     /// Whether the client decides when frames run.
     holds_clock: bool,
-    /// The keys of the client's last step that set keys.
+    /// The keys that the client holds: those of its last step that set keys, with the changes of its batches while it
+    /// holds the clock.
     keys: u16,
     /// The number of frames that the client has requested and that have not run yet.
     steps: u32,
@@ -259,6 +260,9 @@ impl ChannelClient {
                 if changes {
                     self.block.begin();
                 }
+                if self.holds_clock {
+                    self.note_keys(&request.batch.ops);
+                }
                 let outcome = machine.perform(request.batch);
                 if changes {
                     self.block.end(self.ticks(machine));
@@ -270,6 +274,18 @@ impl ChannelClient {
             ClientMessage::Ping(id) => {
                 let frame = machine.core.frame_counter();
                 self.send(&message::frame_bytes(&Frame::Pong { id, frame }))
+            }
+        }
+    }
+
+    /// Notes the keys that these operations hold or release.
+    fn note_keys(&mut self, ops: &[Op]) {
+        for op in ops {
+            match *op {
+                Op::SetKeys { keys } => self.keys = keys,
+                Op::AddKeys { keys } => self.keys |= keys,
+                Op::ClearKeys { keys } => self.keys &= !keys,
+                _ => {}
             }
         }
     }

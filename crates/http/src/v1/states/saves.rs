@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use framewire_protocol::Op;
-use framewire_states::State as Savestate;
+use framewire_states::{Console, State as Savestate};
 
 use super::next_result;
 use crate::headers::FRAME;
@@ -71,6 +71,13 @@ async fn load_battery_save(
     let _share = selected.share(&op)?;
     let now: Vec<u8> = selected.perform(op).await?.single()?.try_into()?;
     let now = Savestate::read(&now)?;
+    // A game for the Game Boy Advance can get its save later: its kind is known only when the game uses it.
+    if now.console() == Console::Gb && now.save().is_none_or(<[u8]>::is_empty) {
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "this cartridge has no memory for a battery save",
+        ));
+    }
     fill(&mut save, now.save().unwrap_or_default().len());
     let data = now.with_save(&save);
     let batch = selected.keyed(vec![Op::LoadState { data, flags: SAVE }, Op::Reset {}]);
