@@ -2,7 +2,8 @@
  *
  * A clock that advances with the frames is libmgba's RTC_FAKE_EPOCH. Its value is the Unix time in milliseconds at
  * frame 0. mGBA knows this kind of clock, so it can read one from a state. This file adds what libmgba lacks: the clock
- * continues over resets, and GBA games, which read the local time, see the same time in every time zone of the host. */
+ * keeps running across resets, and GBA games, which read the local time, see the same time in every time zone of the
+ * host. */
 #include "internal.h"
 
 #include <mgba/core/serialize.h>

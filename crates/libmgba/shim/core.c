@@ -12,8 +12,8 @@
 #define GBA_HEADER_SIZE 0xC0
 #define GB_HEADER_END 0x150
 
-/* libmgba reads up to a bank or a header past the end of a tiny ROM, so the
- * memory of a ROM always has at least this size. */
+/* libmgba may read past the end of a tiny ROM, by at most the size of a bank or of a
+ * header. So the memory of a ROM always has at least this size. */
 #define MIN_ROM_CAPACITY ((size_t) 0x10000)
 
 static bool is_rom(struct VFile* vf) {

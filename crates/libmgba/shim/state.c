@@ -86,11 +86,11 @@ static void restore_sound(struct mCore* core, const void* from) {
 /* More cycles than there are until the next event of the screen in any state that libmgba saves. */
 #define LONGEST_WAIT 0x100000
 
-/* Whether an event of a Game Boy's screen is due soon. */
+/* Whether an event of a Game Boy's screen is due soon, or was due a short time ago. */
 static bool is_due(bool scheduled, const void* when) {
 	int32_t cycles;
 	LOAD_32LE(cycles, 0, when);
-	return scheduled && cycles < LONGEST_WAIT;
+	return scheduled && cycles > -LONGEST_WAIT && cycles < LONGEST_WAIT;
 }
 
 /* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends each

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::core::{Core, write_file};
 use crate::error::Error;
 use crate::sys::Status;
-use crate::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
+use crate::{MAX_SAVE_SIZE, MAX_STATE_SIZE, Platform};
 
 /// The parts that a savestate has in addition to the state of the console. These are
 /// mGBA's numbers, as in Lua's `C.SAVESTATE`; combine them with `|`.
@@ -47,10 +47,16 @@ impl Core {
         if state.len() > MAX_STATE_SIZE {
             return Err(Error::StateTooLarge { len: state.len() as u64 });
         }
-        if state.starts_with(PNG_MAGIC) && !is_intact_png(state) {
+        let running = self.platform();
+        let is_usable = if state.starts_with(PNG_MAGIC) {
+            is_intact_png(state)
+        } else {
+            // libmgba looks for the parts after a state of the running console.
+            has_usable_parts(state, if running == Platform::Gba { 0x61000 } else { 0x11800 })
+        };
+        if !is_usable {
             return Err(Error::StateFormat);
         }
-        let running = self.platform();
         self.handle.load_state(state, flags as c_int).map_err(|status| match status {
             Status::StateOtherPlatform => Error::StateOtherPlatform { running },
             Status::StateOtherGame => Error::StateOtherGame,
@@ -201,8 +207,38 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
 
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// The largest width and height of the picture in a state. mGBA's own pictures have at most 256 x 224 pixels.
-const MAX_SIDE: u32 = 1024;
+/// The largest width and height of the picture in a state. mGBA can draw a Game Boy Advance with up to 16 times its
+/// resolution, and saves such a picture too: it has 3840 x 2560 pixels.
+const MAX_SIDE: u32 = 4096;
+/// The largest number of headers of extra parts that are followed. libmgba knows only a few kinds of parts.
+const MAX_PARTS: usize = 1024;
+/// libmgba ignores parts with this tag or a greater one (`EXTDATA_MAX`).
+const TAG_END: u32 = 0x103;
+
+/// Whether libmgba would reach the end of the extra parts after a bare state of `size` bytes, without reserving more memory
+/// than a state may have. This follows the headers as libmgba does: after a header without a length, it continues at the
+/// offset in that header.
+fn has_usable_parts(state: &[u8], size: usize) -> bool {
+    let (mut at, mut total) = (size, 0);
+    for _ in 0..MAX_PARTS {
+        let Some(header) = state.get(at..).and_then(<[u8]>::first_chunk::<16>) else { return true };
+        let (words, _) = header.as_chunks::<4>();
+        let (tag, len) = (u32::from_le_bytes(words[0]), i32::from_le_bytes(words[1]));
+        let offset = u64::from(u32::from_le_bytes(words[3])) << 32 | u64::from(u32::from_le_bytes(words[2]));
+        at += header.len();
+        if tag == 0 {
+            return true;
+        } else if tag < TAG_END && len <= 0 {
+            at = usize::try_from(offset).unwrap_or(usize::MAX);
+        } else if tag < TAG_END {
+            total += i64::from(len);
+        }
+        if total > MAX_STATE_SIZE as i64 {
+            return false;
+        }
+    }
+    false
+}
 
 /// Whether the checksum of every chunk is right, up to the end mark. libmgba would
 /// find damage only while it reads the file, and would report it on stderr. Also checks the sizes in the file, because

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use crate::log::Level;
 
 /// The function that gets a script context's messages. The shim stores a plain pointer to it, so this type does the
-/// same: with a `Box`, the shim could not use its pointer after the box was moved.
+/// same: by Rust's aliasing rules, moving a `Box` would make the shim's pointer into it invalid.
 pub struct Console(NonNull<Sink>);
 
 type Sink = Box<dyn FnMut(Level, &str) + Send>;

@@ -203,7 +203,7 @@ fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
             unlock(&mut core);
             let after = core.read8(sram);
             // Without a save, the cartridge has nothing to return to. And 5 frames after a write, libmgba still counts
-            // the save as changed, so it makes the state's save the cartridge's.
+            // the save as changed, so it replaces the cartridge's save with the state's.
             if has_save && frames == 60 {
                 assert_eq!(after, 0x43);
             }
