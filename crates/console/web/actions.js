@@ -193,11 +193,12 @@ export const startRecording = (name, replace) =>
 export const stopRecording = () => remove("Stop recording", RECORDING);
 
 /**
- * Starts a replay at a multiple of the console's speed, or as fast as possible if `speed` is `undefined`.
+ * Starts a replay at a multiple of the console's speed, or as fast as possible if `speed` is `undefined`. After the
+ * replay, the emulator has its earlier state and battery save again.
  * @type {(name: string, speed: number | undefined) => Action}
  */
 export const replay = (name, speed) =>
-  post(`Replay ${name}`, pathIn(RECORDINGS, name, "/replay"), { speed, wait: false });
+  post(`Replay ${name}`, pathIn(RECORDINGS, name, "/replay"), { speed, restore: true, wait: false });
 
 export const cancelReplay = () => remove("Cancel the replay", REPLAY);
 

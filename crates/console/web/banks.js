@@ -35,6 +35,15 @@ export function bankedName(domain, offset) {
 }
 
 /**
+ * The offset in a domain for an address as the grid shows it. In memory without banks, that is an address on the bus.
+ * @type {(domain: string, address: number) => number}
+ */
+export function offsetIn(domain, address) {
+  const { base, size } = WINDOWS[domain] ?? { base: 0 };
+  return size === undefined && address >= base ? address - base : address;
+}
+
+/**
  * The domain and offset of an address such as `3:4000`.
  * @type {(text: string) => { domain: string, offset: number } | undefined}
  */

@@ -42,7 +42,7 @@ export class Comparison {
       "div",
       { class: "finder", hidden: true },
       lineForm(
-        () => this.#compare(),
+        () => void this.#compare(),
         field("Compare", this.#from),
         field("with", this.#to),
         el("button", { type: "submit" }, "Compare"),

@@ -103,14 +103,22 @@ export function setOptions(select, options) {
 }
 
 /**
- * A form with its fields in one line. Enter and the submit button call `submit`.
+ * A form with its fields in one line. Enter and the submit button call `submit`. If `submit` returns a promise, they do
+ * nothing until it is settled.
  * @type {(submit: () => unknown, ...children: Child[]) => HTMLFormElement}
  */
 export function lineForm(submit, ...children) {
   const form = el("form", { class: "line" }, ...children);
-  form.addEventListener("submit", (event) => {
+  let running = false;
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    submit();
+    if (running) return;
+    running = true;
+    try {
+      await submit();
+    } finally {
+      running = false;
+    }
   });
   return form;
 }

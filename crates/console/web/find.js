@@ -53,7 +53,7 @@ export function finder(app, use) {
     "div",
     { class: "finder" },
     lineForm(
-      find,
+      () => void find(),
       field("Find in work RAM", input, true),
       field("What to find", kind, true),
       el("button", { type: "submit" }, "Find"),

@@ -3,7 +3,7 @@
 import * as actions from "./actions.js";
 import { copyText } from "./api.js";
 import { attempt } from "./app.js";
-import { bankedName, parseBanked } from "./banks.js";
+import { bankedName, offsetIn, parseBanked } from "./banks.js";
 import { button, codeInput, field, lineForm, setOptions } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { FrozenList } from "./frozen.js";
@@ -143,9 +143,12 @@ export class MemoryPanel {
     app.api.emulator.follow(() => {
       // The domains and the bytes belong to the emulator that was selected before.
       this.#domains = [];
+      const wasOnBus = this.#onBus;
       this.#domain.value = "";
       this.#updateNames();
-      this.#grid.show(this.#start);
+      // An offset in a domain is not an address on the bus.
+      if (wasOnBus) this.#grid.show(this.#start);
+      else this.goTo(this.#first);
       this.#inspect(this.#grid.selected);
     });
     // Another game can have other domains. They are loaded again before the next read.
@@ -295,7 +298,13 @@ export class MemoryPanel {
       return;
     }
     if (place.symbol) this.#setDomain("");
-    this.goTo(place.address);
+    const address = this.#gameBoy ? offsetIn(this.#domain.value, place.address) : place.address;
+    if (address >= this.#end) {
+      const advice = this.#onBus ? "" : " For an address on the bus, choose Bus.";
+      toast(`This memory ends before ${text}.${advice}`, "bad");
+      return;
+    }
+    this.goTo(address);
   }
 
   /**

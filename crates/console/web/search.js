@@ -106,7 +106,7 @@ export function searcher(app, use) {
       const wrong = needsValue() && (value.value.trim() === "" || !Number.isInteger(number));
       value.setCustomValidity(wrong ? "Use a whole number, decimal or 0x hex." : "");
       if (!search || !steps.reportValidity()) return;
-      void step(actions.narrowSearch(search.id, is.value, needsValue() ? number : undefined));
+      return step(actions.narrowSearch(search.id, is.value, needsValue() ? number : undefined));
     },
     field("Keep the places whose number", is),
     field("Value", value, true),

@@ -10,6 +10,7 @@ import { toast } from "./toast.js";
 /** @import { App } from "./app.js" */
 
 const EXAMPLE = "A:2 .:10 Left:30 .:5 Right+B:30";
+const PLAYING = "Playing…";
 
 /**
  * The result of a sequence.
@@ -22,14 +23,19 @@ export function sequencesPanel(app) {
   const text = el("input", { type: "text", value: kept.value, spellcheck: "false", autocomplete: "off" });
   text.addEventListener("input", () => kept.set(text.value));
   const result = el("p", { class: "note", role: "status" });
+  /** How many sequences of this page are playing. Sequences with different keys can play at the same time. */
+  let playing = 0;
   const play = async () => {
-    setText(result, "Playing…");
+    playing += 1;
+    setText(result, PLAYING);
     /** @type {PlayResult | undefined} */
     const played = await attempt(() => app.api.act(actions.play(text.value)));
-    setText(result, played ? playedText(played) : "");
+    playing -= 1;
+    if (played) setText(result, playedText(played));
+    else setText(result, playing > 0 ? PLAYING : "");
   };
   const form = lineForm(
-    play,
+    () => void play(),
     field("Sequence", text),
     el("button", { type: "submit", class: "primary" }, "Play"),
     button({ icon: "stop", label: "Cancel" }, () =>

@@ -68,11 +68,12 @@ export class StatusPoller {
   /** @readonly */
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
   /**
-   * Identifies the selected emulator's game: the value changes when another game is loaded or another emulator is selected.
+   * Identifies the selected emulator's game: the value changes when another game is loaded or another emulator is selected,
+   * and after each reconnection.
    * @readonly
    */
   game = new Store("");
-  /** How many `game` events have arrived. Two games can have the same title and code. */
+  /** How many `game` events and reconnections there were. Two games can have the same title and code. */
   #games = 0;
   #api;
   #rpc;
@@ -102,7 +103,10 @@ export class StatusPoller {
    */
   start() {
     let begun = false;
-    this.#rpc.socket.connected.follow(() => {
+    const { connected, losses } = this.#rpc.socket;
+    connected.follow((open) => {
+      // The server may have been started again, with another build of the game or with other symbols.
+      if (open && losses.value > 0) this.#games += 1;
       if (begun) void this.refresh();
     });
     // `follow` has just called its listener once. That call must not poll, because the first poll comes below.

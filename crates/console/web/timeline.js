@@ -96,6 +96,8 @@ export class Timeline {
    * @type {{ ran: boolean, emulator: string | undefined, line: number } | undefined}
    */
   #moving;
+  /** Whether the user has moved along the timeline since the last call of `#end`. */
+  #moved = false;
   /** How many times the user has chosen a frame. */
   #scrubs = 0;
   /** The frame to go to next. @type {number | undefined} */
@@ -133,6 +135,10 @@ export class Timeline {
     );
     this.#slider.addEventListener("input", () => this.#scrub(this.#slider.valueAsNumber));
     this.#slider.addEventListener("change", () => void this.#end());
+    // No `change` comes if the slider has the same value after the movement as before it. The browser sets the final
+    // value after these events.
+    for (const type of /** @type {const} */ (["pointerup", "pointercancel"]))
+      this.#slider.addEventListener(type, () => setTimeout(() => void this.#end()));
     // After the user has moved the slider with a pointer, the keyboard controls the game again.
     this.#slider.addEventListener("pointerup", () => focus.focus({ preventScroll: true }));
     this.#back.addEventListener("pointerdown", () => this.#hold());
@@ -156,10 +162,12 @@ export class Timeline {
       this.#asked += 1;
       clearTimeout(this.#timer);
       this.#timer = undefined;
-      this.#shown = "";
-      // Frees the pictures, which belong to the emulator that was selected before.
-      this.#thumbnails.of([]);
       this.element.hidden = true;
+    });
+    app.poller.game.follow(() => {
+      this.#shown = "";
+      // Frees the pictures. Another emulator, or a server that was started again, has lines with the same numbers.
+      this.#thumbnails.of([]);
     });
     app.api.viewOnly.follow((only) => {
       disable(this.#back, only ? VIEW_ONLY : undefined);
@@ -349,6 +357,7 @@ export class Timeline {
    */
   #scrub(frame) {
     this.#showTime(frame);
+    this.#moved = true;
     if (this.#app.api.copying.value) return;
     this.#wanted = frame;
     this.#scrubs += 1;
@@ -384,6 +393,8 @@ export class Timeline {
 
   /** Called when the user has chosen a frame. If the game was running before, it continues from this frame. */
   async #end() {
+    if (!this.#moved) return;
+    this.#moved = false;
     const moving = this.#moving;
     const frame = this.#slider.valueAsNumber;
     if (this.#app.api.copying.value) {

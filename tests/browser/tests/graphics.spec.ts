@@ -240,6 +240,31 @@ test("a sprite is marked in the picture, and its bytes in memory", async ({
     .toBe(Buffer.from(String(oam), "base64").toString("hex"));
 });
 
+test("a sprite of a Super Game Boy game is marked inside the border", async ({ page, serve }) => {
+  const path = test.info().outputPath("super.gb");
+  // A sprite in the upper left corner of the game's screen.
+  const oam = Uint8Array.of(16, 8, 0, 0);
+  const rom = gameBoyRom({ colour: false, oam, registers: [[0x40, 0x93]] });
+  rom[0x146] = 3;
+  rom[0x14b] = 0x33;
+  // The checksum of the header.
+  rom[0x14d] = (rom[0x14d] ?? 0) - 0x36;
+  writeFileSync(path, rom);
+  const server = await serve(["--speed", "1", path]);
+  await server.batch({ op: "pause" }, { op: "advance", frames: 30 });
+  const opened = await Console.open(page, server);
+  const panel = await open(opened, server);
+  await expect(opened.canvas).toHaveJSProperty("width", 256);
+  await panel.getByRole("button", { name: "Sprites", exact: true }).click();
+  await panel.getByRole("button", { name: "Sprite 0", exact: true }).hover();
+  const box = await page.locator(".marks .box").boundingBox();
+  const picture = await opened.canvas.boundingBox();
+  if (!box || !picture) throw new Error("the mark or the picture is not visible");
+  const scale = picture.width / 256;
+  expect((box.x - picture.x) / scale).toBeCloseTo(48, 0);
+  expect((box.y - picture.y) / scale).toBeCloseTo(40, 0);
+});
+
 test("the visible picture can be saved as a PNG file, and the arrow keys choose a tile", async ({
   page,
   server,

@@ -125,6 +125,18 @@ test("a Game Boy's memory is shown with the console's addresses and banks", asyn
   await goTo(panel, "1:8010");
   await expect(head).toHaveText("01:8010");
   await expect(panel.getByRole("gridcell").first()).toHaveText("b1");
+  // An address that the domain does not contain is refused.
+  const selected = panel.locator(".inspector h2");
+  await goTo(panel, "c000");
+  await expect(page.locator(".toast.bad")).toContainText(
+    "ends before c000. For an address on the bus, choose Bus.",
+  );
+  await expect(selected).toHaveText("00002010");
+  // Memory without banks has the addresses of the bus.
+  await panel.getByLabel("Memory domain").selectOption("oam");
+  await goTo(panel, "fe10");
+  await expect(selected).toHaveText("00000010");
+  await expect(panel.locator("[aria-selected=true]")).toHaveAttribute("data-index", "16");
 });
 
 test("a value is found by its changes and can be watched", async ({ server, console: opened }) => {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import type { Page } from "@playwright/test";
-import { Console, LAMPS } from "../support/console.ts";
+import { Console, goTo, LAMPS } from "../support/console.ts";
 import { demoCopies, repository, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -142,6 +142,20 @@ test("a game that is rewound runs on after another emulator is selected", async 
   await page.keyboard.up("Comma");
   expect((await stateOf(opened, "two")).run).toBe("running");
   expect(rewound).not.toContain("two");
+});
+
+test("an offset in a domain does not become an address on the bus of another emulator", async ({
+  page,
+  serve,
+}) => {
+  const opened = await openTwo(page, serve);
+  const panel = await opened.tab("Memory");
+  await panel.getByLabel("Memory domain").selectOption("vram");
+  await goTo(panel, "2010");
+  await expect(page).toHaveURL(/domain=vram&address=2010$/);
+  await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+  await expect(panel.locator(".inspector h2")).toContainText("02000000");
+  await expect(page).not.toHaveURL(/domain=/);
 });
 
 test("a game and its save that are opened together are loaded into the same emulator", async ({

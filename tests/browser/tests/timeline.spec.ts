@@ -41,6 +41,22 @@ test("dragging goes back to a frame, and the game continues there", async ({ con
   await expect.poll(async () => (await server.state()).frame).toBe(1200);
 });
 
+test("a game runs on after a drag that ends where it began", async ({ console: page, server }) => {
+  await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(300);
+  const slider = page.page.getByRole("slider", { name: "Timeline" });
+  const badge = page.page.locator(".badge").first();
+  await page.page.mouse.move(...(await at(page.page, 0.99)));
+  await page.page.mouse.down();
+  await page.page.mouse.move(...(await at(page.page, 0.5)), { steps: 5 });
+  await expect(badge).toContainText("Paused");
+  await page.page.mouse.move(...(await at(page.page, 1.1)), { steps: 5 });
+  await page.page.mouse.up();
+  await expect(badge).toContainText("Running");
+  // The timeline is updated again.
+  const max = await slider.getAttribute("max");
+  await expect(slider).not.toHaveAttribute("max", String(max));
+});
+
 test("a running game goes back while Comma is held, and then runs on", async ({ console: page, server }) => {
   await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(120);
   await expect(page.page.locator(".timeline")).toBeVisible();

@@ -306,3 +306,45 @@ test("the link panel measures the round trip to the emulator", async ({ console:
   await expect(panel.locator("dl")).toContainText(/FRAMEWIRE/);
   await expect(panel.locator("dl")).toContainText(/embedded in the server/);
 });
+
+test("after a replay, the game has its earlier state and battery save again", async ({
+  console: page,
+  server,
+}) => {
+  const panel = await page.tab("Recordings");
+  await panel.getByLabel("Name of the recording").fill("run");
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  await panel.getByRole("button", { name: "Stop" }).click();
+  const mine = Buffer.alloc(0x8000, "S");
+  await fetch(`${server.url}/v1/save`, { method: "PUT", body: mine });
+  await server.holdAt(100);
+  await panel.getByLabel("Replay speed").selectOption("Max");
+  await panel.getByRole("button", { name: "Replay run" }).click();
+  await expect(panel.getByText("Replay matches")).toBeVisible();
+  const save = Buffer.from(await (await fetch(`${server.url}/v1/save`)).arrayBuffer());
+  expect(save.equals(mine)).toBe(true);
+  expect((await server.state()).frame).toBe(100);
+});
+
+test("a double click saves one snapshot", async ({ console: page }) => {
+  const panel = await page.tab("Snapshots");
+  const saves: string[] = [];
+  page.page.on("request", (request) => {
+    if (request.method() === "POST" && request.url().endsWith("/v1/snapshots")) saves.push(request.url());
+  });
+  await panel.getByRole("button", { name: "Save now" }).dblclick();
+  await expect(page.page.locator(".toast")).toContainText("Saved snapshot-1.");
+  expect(saves).toHaveLength(1);
+});
+
+test("a sequence that is refused while another one plays does not hide that one", async ({
+  console: page,
+}) => {
+  const panel = await page.tab("Input");
+  await panel.getByLabel("Sequence", { exact: true }).fill("A:3600");
+  await panel.getByRole("button", { name: "Play" }).dblclick();
+  await expect(page.page.locator(".toast.bad")).toBeVisible();
+  await expect(panel.getByText("Playing…")).toBeVisible();
+  await panel.getByRole("button", { name: "Cancel" }).click();
+  await expect(panel.getByText(/^Cancelled at frame/)).toBeVisible();
+});

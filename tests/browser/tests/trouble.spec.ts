@@ -1,9 +1,10 @@
 /** The page when the server or the emulator is missing, stops, or does not answer. */
 
+import { writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import type { WebSocket } from "@playwright/test";
 import { Console } from "../support/console.ts";
-import { freePort, listen } from "../support/server.ts";
+import { freePort, listen, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page says that the server does not answer, and reconnects", async ({ page, serve }) => {
@@ -17,6 +18,42 @@ test("the page says that the server does not answer, and reconnects", async ({ p
   await serve(["--speed", "1"], `127.0.0.1:${port}`);
   await expect(page.locator(".veil")).toBeHidden();
   await opened.press();
+});
+
+test("after the server is started again, the page has its symbols and its pictures", async ({
+  page,
+  serve,
+}) => {
+  const symbols = test.info().outputPath("game.sym");
+  const start = async (text: string): Promise<Server> => {
+    writeFileSync(symbols, text);
+    const started = await serve(["--speed", "1", "--symbols", symbols]);
+    await started.holdAt(300);
+    return started;
+  };
+  let server = await start("02000000 before\n");
+  // The page reaches the second server only when its game is in the same frame as that of the first one.
+  const proxy = createServer((client) => {
+    const onward = connect(server.port, "127.0.0.1");
+    client.pipe(onward).pipe(client);
+    client.on("error", () => onward.destroy());
+    onward.on("error", () => client.destroy());
+  });
+  const port = await listen(proxy);
+  await page.addInitScript(() => localStorage.setItem("framewire.watches", '["u8[after]"]'));
+  await page.goto(`http://127.0.0.1:${port}/#tool=watches`);
+  const panel = page.getByRole("tabpanel", { name: "Watches" });
+  await expect(panel.locator(".refused")).toBeVisible();
+  const picture = page.locator(".strip img").first();
+  await expect(picture).toHaveJSProperty("naturalWidth", 80);
+  const old = await picture.getAttribute("src");
+  await server.kill();
+  server = await start("02000000 after\n");
+  await expect(panel.locator(".value")).toHaveText(/^\d+$/);
+  await expect(panel.locator(".refused")).toHaveCount(0);
+  await expect(picture).not.toHaveAttribute("src", String(old));
+  await expect(picture).toHaveJSProperty("naturalWidth", 80);
+  proxy.close();
 });
 
 test("a connection without an answer is replaced", async ({ page, server }) => {

@@ -107,7 +107,12 @@ impl<'a> FormWriter<'a> {
         let schema = self.without_null(&parameter["schema"]);
         let required = if parameter["required"] == true { " required" } else { "" };
         let mark = if required.is_empty() { "" } else { " <span class=\"must\">required</span>" };
-        let many = schema.get("items").is_some();
+        let (many, more) = match schema.get("items").map(|items| &self.resolved(items)["enum"]) {
+            None => ("", ""),
+            // Free texts, such as expressions, can contain spaces and commas.
+            Some(Value::Null) => (" data-many=\"texts\"", " Separate several values with semicolons."),
+            Some(_) => (" data-many=\"words\"", " Separate several values with spaces or commas."),
+        };
         let values = schema["enum"].as_array();
         let _ = write!(out, "<div class=\"field\"><label for=\"{id}\">{name}{mark}</label>");
         let choices: Option<Vec<&str>> = match (values, schema["type"].as_str()) {
@@ -131,7 +136,6 @@ impl<'a> FormWriter<'a> {
                     Value::Null => String::new(),
                     default => format!(" placeholder=\"{}\"", escaped(&default.to_string())),
                 };
-                let many = if many { " data-many=\"1\"" } else { "" };
                 let _ = write!(
                     out,
                     "<input id=\"{id}\" name=\"{name}\" data-in=\"{place}\"{required}{many}{shown}>"
@@ -139,7 +143,6 @@ impl<'a> FormWriter<'a> {
             }
         }
         let doc = with_code(parameter["description"].as_str().unwrap_or_default());
-        let more = if many { " Separate several values with spaces or commas." } else { "" };
         let _ = writeln!(out, "<span class=\"doc\">{doc}{more}</span></div>");
     }
 

@@ -9,6 +9,8 @@ languages.addEventListener("change", () => {
 });
 
 const emulator = document.getElementById("emulator");
+/** Whether programs need a token. */
+let needsToken = false;
 
 fetch("/v1/emulators")
   .then((reply) => reply.json())
@@ -18,6 +20,13 @@ fetch("/v1/emulators")
     }
   })
   .catch(() => {}); // Without the list, requests go to the first emulator.
+
+// This request sends no cookies, because the cookie of a login replaces the token.
+fetch("/v1/emulators", { credentials: "omit" })
+  .then(({ status }) => {
+    needsToken = status === 401;
+  })
+  .catch(() => {}); // Without the answer, programs get no token.
 
 document.getElementById("find").addEventListener("input", ({ target }) => {
   const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -43,7 +52,8 @@ function requestOf(form) {
     if (place === "path") path = path.replace(`{${field.name}}`, encodeURIComponent(field.value));
     if (place === "header") headers[field.name] = field.value;
     if (place !== "query") continue;
-    const values = many ? field.value.split(/[\s,]+/).filter(Boolean) : [field.value];
+    const parts = field.value.split(many === "words" ? /[\s,]+/ : ";").map((part) => part.trim());
+    const values = many ? parts.filter(Boolean) : [field.value];
     for (const value of values) query.append(field.name, value);
   }
   if (form.dataset.emulator && emulator.value && !query.has("emulator")) query.append("emulator", emulator.value);
@@ -60,7 +70,7 @@ function asCode({ url, options: { method, headers, body } }) {
   const action = { title: "", method, path: url, headers: more };
   if (body && type.includes("json")) action.json = JSON.parse(body);
   else if (body) action.file = new Blob([body]);
-  return code(language.value, action, location.origin, false);
+  return code(language.value, action, location.origin, needsToken);
 }
 
 /** Shows a reply. For an endless reply, it shows the most recent part until the request is stopped. */
