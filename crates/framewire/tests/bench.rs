@@ -6,7 +6,7 @@ mod reserved_port;
 #[path = "../../../tests/src/until_good.rs"]
 mod until_good;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -39,7 +39,7 @@ impl Server {
         let (reserved, address) = reserved_port();
         let script = address.port();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut child = Command::new(PROGRAM)
+        let mut child = program()
             .args(["serve", "--quiet", "--listen", "127.0.0.1:0"])
             .arg("--rom")
             .arg(root.join("rom/framewire-demo.gba"))
@@ -66,8 +66,19 @@ impl Drop for Server {
     }
 }
 
+/// A command that runs the program without the caller's settings in the environment.
+fn program() -> Command {
+    let mut command = Command::new(PROGRAM);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("FRAMEWIRE") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 fn bench(args: &[&str]) -> Output {
-    Command::new(PROGRAM).arg("bench").args(args).output().unwrap()
+    program().arg("bench").args(args).output().unwrap()
 }
 
 /// Runs `framewire bench` and reads its report.
@@ -210,6 +221,17 @@ fn a_limit_is_found_and_confirmed() {
     );
 }
 
+#[test]
+fn a_search_without_a_limit_fails() {
+    let (_reserved, address) = reserved_port();
+    let url = format!("http://{address}/");
+    let search = ["--find-limit", "--goal", "success=100%", "-r", "10", "-d", "300ms", "--rest", "0s"];
+    let output = bench(&[&[url.as_str(), "--skip-check", "--emulator", "none"], &search[..]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("no rate met success=100%"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
 fn answer_slowly(stream: TcpStream) -> Option<()> {
     use std::io::Write;
     let mut out = stream.try_clone().ok()?;
@@ -243,13 +265,15 @@ fn two_reports_are_compared_and_a_broken_rule_fails() {
 
     // A missing row breaks the rules. Without rules, it is only reported.
     let file = path("b.json");
-    assert!(bench(&["embedded", "-r", "50,60", "-d", "500ms", "-q", "--json", &file]).status.success());
+    let args = ["embedded", "-r", "50,60", "-d", "500ms", "--speed", "2", "-q", "--json", &file];
+    assert!(bench(&args).status.success());
     let before = path("a.json");
     let backwards = ["compare", &file, &before, "--fail-on", "success<-1%"];
     let output = bench(&backwards);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("Only in the first report: 60") && text.contains("Failed: 60:"), "{text}");
+    assert!(text.contains("Not the same: options: speed 2 before, none now"), "{text}");
     assert_eq!(bench(&backwards[..3]).status.code(), Some(0));
     std::fs::write(&before, "{}").unwrap();
     let output = bench(&backwards[..3]);
@@ -268,6 +292,7 @@ fn files_are_written_in_all_formats() {
     assert!(bench(&[&args[..], &more[..], &plain[..]].concat()).status.success());
     let report = Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap();
     assert!(report.command.iter().any(|word| word == "embedded"));
+    assert!(report.rows[0].bytes.is_none(), "bytes are not counted: {:?}", report.rows[0]);
     assert!(std::fs::read_to_string(html).unwrap().contains("</html>"));
     assert!(std::fs::read_to_string(csv).unwrap().contains("\nembedded,in this process,100,100,"));
     assert!(std::fs::read_to_string(prom).unwrap().contains("framewire_bench_requests{target=\"embedded\""));
@@ -283,7 +308,7 @@ fn the_last_report_stays_until_the_next_is_whole() {
         std::fs::write(path, "the last").unwrap();
     }
     let [json, html, hdr] = paths.each_ref().map(|path| path.to_str().unwrap());
-    let mut child = Command::new(PROGRAM)
+    let mut child = program()
         .args(["bench", "embedded", "-r", "100", "-d", "60s", "--json", json, "--html", html, "--hdr", hdr])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -299,9 +324,35 @@ fn the_last_report_stays_until_the_next_is_whole() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_does_not_cost_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gone, csv) = (folder.path().join("gone"), folder.path().join("o.csv"));
+    std::fs::create_dir(&gone).unwrap();
+    let mut child = program()
+        .args(["bench", "embedded", "-r", "100", "-d", "2s", "--json"])
+        .arg(gone.join("o.json"))
+        .arg("--csv")
+        .arg(&csv)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first line comes during the run. By then, the program has checked the folder.
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut text = String::new();
+    lines.read_line(&mut text).unwrap();
+    std::fs::remove_dir_all(&gone).unwrap();
+    lines.read_to_string(&mut text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(text.contains("cannot write") && output.status.code() == Some(1), "{text}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("| asked |"));
+    assert!(std::fs::read_to_string(csv).unwrap().contains("\nembedded,"));
+}
+
+#[test]
 fn the_report_is_written_even_if_nothing_reads_the_output() {
     let json = tempfile::NamedTempFile::new().unwrap();
-    let mut child = Command::new(PROGRAM)
+    let mut child = program()
         .args(["bench", "embedded", "-r", "100", "-d", "500ms", "--json", json.path().to_str().unwrap()])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -319,7 +370,7 @@ fn a_path_that_is_not_utf_8_can_be_an_output() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.json"));
     let args = ["bench", "embedded", "-q", "-r", "100", "-d", "500ms", "--json"];
-    assert!(Command::new(PROGRAM).args(args).arg(&path).status().unwrap().success());
+    assert!(program().args(args).arg(&path).status().unwrap().success());
     let report = Report::from_json(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert!(report.rows[0].correct > 0);
 }
@@ -349,7 +400,7 @@ fn two_outputs_need_two_files() {
 /// Starts `framewire bench embedded` with these arguments. Its standard error can be read, and its report goes to `json`.
 #[cfg(unix)]
 fn watched(args: &[&str], json: &Path) -> Child {
-    Command::new(PROGRAM)
+    program()
         .args(["bench", "embedded"])
         .args(args)
         .arg("--json")
@@ -425,7 +476,7 @@ fn the_embedded_core_refuses_options_of_marker_targets() {
 
 #[test]
 fn errors_say_what_to_type() {
-    let cases: [(&[&str], &str); 23] = [
+    let cases: [(&[&str], &str); 27] = [
         (&[], "http://127.0.0.1:5000/mgbaendpoint"),
         (&["http://127.0.0.1:1/"], "framewire serve"),
         (&["embedded", "--rates", "0"], "numbers above 0"),
@@ -452,6 +503,10 @@ fn errors_say_what_to_type() {
         ),
         (&["link://localhost:1", "--retries", "1s"], "--retries is for --strategy pool-retry"),
         (&["embedded", "--retries", "1s"], "leave --retries out"),
+        (&["http://localhost:1/", "--strategy", "single", "--concurrency", "2"], "use --concurrency 1"),
+        (&["embedded", "-d", "500ms", "--check", "status=404"], "have no status"),
+        (&["marker://localhost:1", "--check", "status=404"], "have no status"),
+        (&["embedded", "-d", "500ms", "--counter", "score"], "leave --counter out"),
     ];
     for (args, advice) in cases {
         let output = bench(args);

@@ -161,10 +161,19 @@ pub fn differences(before: &Report, after: &Report) -> Vec<String> {
         ]
     };
     let pairs = described(before).into_iter().zip(described(after));
-    pairs
+    let mut differences: Vec<_> = pairs
         .filter(|(before, after)| before != after)
         .map(|((what, before), (_, after))| format!("{what}: {before} before, {after} now"))
-        .collect()
+        .collect();
+    // Reports of older versions do not have the options.
+    if let (Some(before), Some(after)) = (&before.target.options, &after.target.options)
+        && before != after
+    {
+        let listed =
+            |options: &[String]| if options.is_empty() { "none".to_owned() } else { options.join(", ") };
+        differences.push(format!("options: {} before, {} now", listed(before), listed(after)));
+    }
+    differences
 }
 
 /// The check of replies. Reports of older versions say only whether a reply had to equal the request's payload.

@@ -143,7 +143,8 @@ pub struct Summary {
     pub curve: Vec<(f64, f64)>,
 }
 
-/// The figures of an interval of a run. A request belongs to the interval in which it ended.
+/// The figures of an interval of a run. A request belongs to the interval in which it ended. If the window ends within
+/// an interval, [`at`](Point::at) is the end of the window, and [`rate`](Point::rate) has only replies before it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Its end in seconds from the start of the window.

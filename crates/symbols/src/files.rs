@@ -27,6 +27,8 @@ struct Current {
     /// The checksum of the game; `None` while no game is known.
     checksum: Option<u32>,
     symbols: Arc<Symbols>,
+    /// Whether the files must be looked at again before the next use for a known game.
+    is_stale: bool,
 }
 
 #[derive(Debug)]
@@ -71,13 +73,15 @@ impl SymbolFiles {
     pub fn ready(&self, checksum: Option<u32>) -> Option<Arc<Symbols>> {
         let current = self.current.read();
         let current = current.as_ref()?;
-        let is_current = checksum.is_none() || current.checksum == checksum;
+        let is_current = checksum.is_none() || (current.checksum == checksum && !current.is_stale);
         if is_current { Some(current.symbols.clone()) } else { None }
     }
 
     /// Makes the next [`read_for`](SymbolFiles::read_for) read changed files, even if the game stays the same.
     pub fn look_again(&self) {
-        *self.current.write() = None;
+        if let Some(current) = &mut *self.current.write() {
+            current.is_stale = true;
+        }
     }
 
     /// The names for this game. If `game` is `None`, the names for the latest game or, before the first game, all
@@ -93,7 +97,7 @@ impl SymbolFiles {
             None => joined(files.iter()),
             Some(game) => for_game(files, game),
         };
-        *self.current.write() = Some(Current { checksum, symbols: symbols.clone() });
+        *self.current.write() = Some(Current { checksum, symbols: symbols.clone(), is_stale: false });
         symbols
     }
 }

@@ -11,7 +11,7 @@
 /// The symbols of a file, in the order of the file.
 pub(crate) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let mut labels = true;
-    text.lines().filter_map(move |line| {
+    text.trim_start_matches('\u{feff}').lines().filter_map(move |line| {
         let line = line.split(';').next().unwrap_or_default().trim();
         if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             labels = section.starts_with("labels") || section.starts_with("symbols");
@@ -58,6 +58,11 @@ mod tests {
         let text = "08000000 start\r\n08000000 .arm\r\n080000C0 .thumb\r\n02000044 score\r\n02000048 .byt:0004\r\n\
                     02000050 @@local ; a comment\r\n0 @tooshort\r\n";
         assert_eq!(read(text), [("start", 0x0800_0000), ("score", 0x0200_0044), ("@@local", 0x0200_0050)]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_ignored() {
+        assert_eq!(read("\u{feff}02000044 score\r\n02000048 lives\r\n").len(), 2);
     }
 
     #[test]

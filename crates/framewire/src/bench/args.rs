@@ -83,7 +83,8 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Connection (http:// and https://)")]
     pub http2: bool,
 
-    /// Search for the highest rate that meets --goal, starting at the rate of --rates
+    /// Search for the highest rate that meets --goal, starting at the rate of --rates; the exit code is 1 if
+    /// there is no such rate
     #[arg(long, requires = "goal", help_heading = "Goal")]
     pub find_limit: bool,
     /// Conditions such as success=100%,p99<40ms; without --find-limit, the exit code is 1 if a run does not meet them

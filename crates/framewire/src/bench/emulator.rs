@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use framewire_loadtest::http::request::Request;
 use framewire_loadtest::http::{HttpOptions, HttpTarget};
 use framewire_loadtest::probe::{JsonProbe, Probe};
@@ -17,6 +17,8 @@ use super::target::BenchTarget;
 
 /// The path at which Framewire's server returns the emulator's state.
 const STATE: &str = "/v1/emulator";
+/// The default of `--counter`: the name of the frame number in Framewire's JSON.
+const FRAME: &str = "frame";
 /// The longest wait for a script's answer. The script answers in the next frame, unless the emulator is paused.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -24,14 +26,23 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// has no counter or does not answer now.
 ///
 /// # Errors
-/// If `--emulator` is not a URL, `auto` or `none`, or if its URL cannot be used or does not return the counter now.
+/// If `--emulator` is not a URL, `auto` or `none`, if its URL cannot be used or does not return the counter now, or if
+/// `--counter` names a field although the counter is not in a JSON document.
 pub fn probe(args: &RunArgs, measured: &BenchTarget) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
         "none" => return Ok(None),
-        "auto" => match automatic(args, measured) {
-            Some(probe) => probe,
-            None => return Ok(None),
-        },
+        "auto" => {
+            ensure!(
+                args.counter == FRAME || matches!(measured, BenchTarget::Http(_)),
+                "--counter {} names a number in JSON, which this target does not have; leave --counter out, or give \
+                 the URL of JSON as --emulator",
+                args.counter
+            );
+            match automatic(args, measured) {
+                Some(probe) => probe,
+                None => return Ok(None),
+            }
+        }
         text => {
             let url: Url = text.parse().context("--emulator takes a URL, auto or none")?;
             let target = match measured {
@@ -53,7 +64,7 @@ pub fn probe(args: &RunArgs, measured: &BenchTarget) -> anyhow::Result<Option<(B
     if probe.read().is_none() {
         return Ok(None);
     }
-    let unit = if args.counter == "frame" { "frames" } else { &args.counter };
+    let unit = if args.counter == FRAME { "frames" } else { &args.counter };
     Ok(Some((probe, unit.to_owned())))
 }
 

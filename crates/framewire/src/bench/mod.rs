@@ -79,7 +79,7 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(STOPPED));
     }
 
-    let info = measured.info(counter);
+    let info = measured.info(args, counter);
     let tool = format!("framewire {}", env!("CARGO_PKG_VERSION"));
     let report = Report::new(tool, command_line(), info, &plans[0]);
     let mut bench = Bench { measured, probe, stop, output, report, rest: args.rest };
@@ -90,10 +90,15 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     let Bench { mut report, output, .. } = bench;
     let goal = args.goal.as_ref().filter(|_| !args.find_limit);
     report.verdict = goal.map(|goal| Verdict::of(goal, &report.rows));
-    output.write(&report)?;
+    // The files come first, because printing can fail. But if a file cannot be written, the result is still printed.
+    let written = output.write(&report);
     crate::output::line(markdown::report(&report))?;
+    written?;
 
-    let missed = report.verdict.as_ref().is_some_and(|verdict| !verdict.missed.is_empty());
+    let missed = match &report.limit {
+        Some(limit) => limit.rate.is_none(),
+        None => report.verdict.as_ref().is_some_and(|verdict| !verdict.missed.is_empty()),
+    };
     let code = if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     Ok(if report.cut_short { ExitCode::from(STOPPED) } else { code })
 }
@@ -106,15 +111,24 @@ fn command_line() -> Vec<String> {
     std::iter::once("framewire".to_owned()).chain(words).collect()
 }
 
-/// Removes the folder from an absolute path, even if the path follows `--option=`. Returns other words unchanged.
+/// Removes the folder from an absolute path, even if the path follows `--option=`, or `@` in the value of an option.
+/// Returns other words unchanged.
 fn without_folder(word: &str) -> String {
-    let (option, value) = match word.split_once('=') {
-        Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
-        _ => (String::new(), word),
+    let (start, value) = if let Some(path) = word.strip_prefix('@') {
+        ("@".to_owned(), path)
+    } else if let Some((name, path)) = word.split_once("=@")
+        && (name.starts_with('-') || name == "contains" || name == "equals")
+    {
+        (format!("{name}=@"), path)
+    } else {
+        match word.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
+            _ => (String::new(), word),
+        }
     };
     let path = Path::new(value);
     let name = path.file_name().filter(|_| path.is_absolute());
-    name.map_or(word.to_owned(), |name| format!("{option}{}", name.to_string_lossy()))
+    name.map_or(word.to_owned(), |name| format!("{start}{}", name.to_string_lossy()))
 }
 
 /// Removes the value from a header line that contains a secret. Returns other words unchanged.
@@ -186,5 +200,17 @@ mod tests {
         ];
         let recorded = words.map(without_folder);
         assert_eq!(recorded, ["--json", "a.json", "--html=b.html", "http://localhost/a?b=/c", "out/d.hdr"]);
+        let words = [
+            "@/home/someone/a.json",
+            "--body=@/tmp/b.json",
+            "contains=@/tmp/c",
+            "--check=equals=@/tmp/d",
+            "--body={\"e\": 1}",
+            "@f/g",
+        ];
+        let recorded = words.map(without_folder);
+        let expected =
+            ["@a.json", "--body=@b.json", "contains=@c", "--check=equals=@d", "--body={\"e\": 1}", "@f/g"];
+        assert_eq!(recorded, expected);
     }
 }

@@ -67,15 +67,21 @@ impl Output {
         }
     }
 
-    /// Writes all files.
+    /// Writes all files. If one of them cannot be written, still writes the others.
+    ///
+    /// # Errors
+    /// The first error.
     pub fn write(self, report: &Report) -> anyhow::Result<()> {
+        let mut result = Ok(());
         for (path, text) in &self.texts {
-            write(path, text(report).as_bytes())?;
+            let written = write(path, text(report).as_bytes());
+            result = result.and(written);
         }
         if let Some((log, path)) = self.hdr {
-            write(&path, &log.finish()?)?;
+            let written = log.finish().map_err(anyhow::Error::from).and_then(|log| write(&path, &log));
+            result = result.and(written);
         }
-        Ok(())
+        result
     }
 }
 

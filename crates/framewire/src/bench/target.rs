@@ -10,7 +10,7 @@ use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse, Trust};
 use framewire_loadtest::probe::Probe;
 use framewire_loadtest::report::TargetInfo;
 use framewire_loadtest::url::Url;
-use framewire_loadtest::{Check, Plan, Retries, Stop, Strategy};
+use framewire_loadtest::{Check, Load, Plan, Retries, Stop, Strategy};
 
 use super::args::RunArgs;
 use super::emulator;
@@ -129,6 +129,11 @@ impl BenchTarget {
             BenchTarget::Http(http) => {
                 if http.strategy == Strategy::Single {
                     ensure!(plan.workers == 1, "--strategy single has one connection; leave --workers at 1");
+                    ensure!(
+                        !matches!(plan.load, Load::Closed { concurrency: 2.. }),
+                        "--strategy single has one connection, which is for one client; use --concurrency 1, or \
+                         --strategy pool"
+                    );
                     plan.connections = 1;
                 }
                 plan.timeout = http.options.reuse.retries.longest(plan.timeout);
@@ -185,7 +190,8 @@ impl BenchTarget {
     }
 
     /// What the report says about the target. `counter` is the unit of the sampled counter, such as `frames`.
-    pub fn info(&self, counter: Option<String>) -> TargetInfo {
+    pub fn info(&self, args: &RunArgs, counter: Option<String>) -> TargetInfo {
+        let options = Some(options(args));
         match self {
             BenchTarget::Http(http) => {
                 let (check, requests) = match &http.requests[..] {
@@ -198,7 +204,7 @@ impl BenchTarget {
                     }
                 };
                 let (url, strategy) = (http.url.to_string(), http.strategy.to_string());
-                TargetInfo { url, strategy, counter, check, requests }
+                TargetInfo { url, strategy, counter, check, requests, options }
             }
             BenchTarget::Script { url, target } => TargetInfo {
                 url: url.to_string(),
@@ -206,6 +212,7 @@ impl BenchTarget {
                 counter,
                 check: target.options.check.to_string(),
                 requests: Vec::new(),
+                options,
             },
             #[cfg(feature = "embedded")]
             BenchTarget::Embedded(target) => TargetInfo {
@@ -214,6 +221,7 @@ impl BenchTarget {
                 counter,
                 check: target.check.to_string(),
                 requests: Vec::new(),
+                options,
             },
         }
     }
@@ -221,6 +229,38 @@ impl BenchTarget {
 
 fn unreachable(url: &Url, advice: &str) -> String {
     format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)")
+}
+
+/// The options that change what is measured and that no other field of a report names. Leaves out those that have their
+/// default value, and secrets in headers.
+fn options(args: &RunArgs) -> Vec<String> {
+    let mut options = Vec::new();
+    if let Some(rom) = &args.rom {
+        let name = rom.file_name().unwrap_or(rom.as_os_str());
+        options.push(format!("rom {}", name.to_string_lossy()));
+    }
+    if let Some(speed) = args.speed.filter(|speed| *speed != 1.0) {
+        options.push(format!("speed {speed}"));
+    }
+    if let Some(retries) = args.retries.as_ref().filter(|retries| retries.waits() != WAITS) {
+        options.push(format!("retries {retries}"));
+    }
+    let flags = [
+        ("raw", args.raw),
+        ("unframed", args.unframed),
+        ("nagle", args.nagle),
+        ("http2", args.http2),
+        ("unix-socket", args.unix_socket.is_some()),
+    ];
+    options.extend(flags.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_owned()));
+    for (name, value) in &args.headers {
+        let line = format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
+        options.push(format!("header {}", super::without_secret(&line)));
+    }
+    if let Some(body) = &args.body {
+        options.push(format!("body {}", super::without_folder(body)));
+    }
+    options
 }
 
 /// The waits before the retries of a request. Only `pool-retry` uses them, so other strategies refuse `--retries`.
@@ -245,7 +285,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
              (per-request)"
         ),
         Strategy::Single | Strategy::Pool => Reuse::default(),
-        Strategy::PoolRetry => Reuse { retries, ..Reuse::default() },
+        Strategy::PoolRetry => Reuse { retries, attempt_timeout: Some(args.timeout), ..Reuse::default() },
         Strategy::PoolKeepBroken => {
             bail!("--strategy pool-keep-broken is for marker:// and link:// targets; use pool")
         }
@@ -315,11 +355,22 @@ fn one_request(url: &Url, headers: &Headers, args: &RunArgs) -> anyhow::Result<R
     Ok(request)
 }
 
+/// The check of replies for a target whose replies have no status.
+fn check_without_status(args: &RunArgs) -> anyhow::Result<Check> {
+    let check = args.check.clone().unwrap_or(Check::Echo);
+    ensure!(
+        !matches!(check, Check::Status(_)),
+        "--check {check} is for http:// and https:// targets, because other replies have no status; use echo, \
+         equals=TEXT, contains=TEXT or none"
+    );
+    Ok(check)
+}
+
 fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> anyhow::Result<BenchTarget> {
     ensure!(url.path == "/", "{url} has a path; give only {}://HOST:PORT", url.scheme);
     // A host that cannot be found is reported now, before the first run.
     url.resolve()?;
-    let check = args.check.clone().unwrap_or(Check::Echo);
+    let check = check_without_status(args)?;
     let retries = retries(strategy, args)?;
     let options = Options { timeout: args.timeout, check, retries, nagle: args.nagle, ..Options::default() };
     let target = Arc::new(ScriptTarget::new(url.authority(), strategy, dialect, options));
@@ -336,7 +387,7 @@ fn embedded(args: &RunArgs) -> anyhow::Result<BenchTarget> {
     if let Some(option) = args.http_option() {
         bail!("{option} is for http:// and https:// targets");
     }
-    let check = args.check.clone().unwrap_or(Check::Echo);
+    let check = check_without_status(args)?;
     let target = super::embedded_target::EmbeddedTarget::start(args, check)?;
     Ok(BenchTarget::Embedded(Arc::new(target)))
 }
@@ -344,4 +395,34 @@ fn embedded(args: &RunArgs) -> anyhow::Result<BenchTarget> {
 #[cfg(not(feature = "embedded"))]
 fn embedded(_args: &RunArgs) -> anyhow::Result<BenchTarget> {
     bail!("this build has no embedded core; measure http://, link:// or marker://HOST:PORT")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    #[test]
+    fn a_report_has_the_options_that_its_other_fields_do_not_show() {
+        let of = |words: &[&str]| {
+            let line = <Line as clap::Parser>::parse_from([&["bench"], words].concat());
+            options(&line.run)
+        };
+        assert!(of(&["embedded", "--speed", "1", "--rates", "5"]).is_empty());
+        let embedded = of(&["embedded", "--speed", "0", "--rom", "/home/someone/game.gba"]);
+        assert_eq!(embedded, ["rom game.gba", "speed 0"]);
+        assert_eq!(of(&["marker://localhost:1", "--raw", "--nagle"]), ["raw", "nagle"]);
+        let strategy = ["http://localhost:1/", "--strategy", "pool-retry", "--retries"];
+        assert_eq!(of(&[&strategy[..], &["1s"]].concat()), ["retries 1s"]);
+        assert!(of(&[&strategy[..], &["50ms,100ms"]].concat()).is_empty());
+        let request =
+            ["-H", "Authorization: Bearer x", "-H", "Accept: text/plain", "--body", "@/home/x.json"];
+        let expected = ["http2", "header authorization: ...", "header accept: text/plain", "body @x.json"];
+        assert_eq!(of(&[&["http://localhost:1/", "--http2"], &request[..]].concat()), expected);
+    }
 }

@@ -152,13 +152,23 @@ struct Collector {
     length: Duration,
     /// Intervals for which the record of a worker is still missing, each with the number of records that have arrived.
     open: BTreeMap<u64, (usize, Record)>,
+    /// The start of each complete interval, its figures, and how many correct replies came before the end of the
+    /// window.
+    closed: Vec<(Duration, Point, u64)>,
     outcome: Outcome,
 }
 
 impl Collector {
     fn new(plan: &Plan, length: Duration) -> Self {
         let outcome = Outcome { window: plan.duration, ..Outcome::default() };
-        Collector { workers: plan.workers, load: plan.load.clone(), length, open: BTreeMap::new(), outcome }
+        Collector {
+            workers: plan.workers,
+            load: plan.load.clone(),
+            length,
+            open: BTreeMap::new(),
+            closed: Vec::new(),
+            outcome,
+        }
     }
 
     fn take(&mut self, message: Message, watch: &mut dyn FnMut(&Interval)) {
@@ -188,16 +198,26 @@ impl Collector {
         self.outcome.total.add(&record);
         let interval = Interval { start: self.length * index as u32, length: self.length, record };
         watch(&interval);
-        let asked = match &self.load {
-            Load::Stages { stages, .. } => stages.rate_at(interval.start + interval.length / 2),
-            Load::Open { .. } | Load::Closed { .. } => None,
-        };
-        self.outcome.series.push(Point { asked, ..Point::of(&interval) });
+        self.closed.push((interval.start, Point::of(&interval), interval.record.counts.in_window));
     }
 
     fn finish(mut self, pace: Option<Pace>, watch: &mut dyn FnMut(&Interval)) -> Outcome {
         while let Some(index) = self.open.keys().next().copied() {
             self.close(index, watch);
+        }
+        // Only now is the end of the window known, because a run can be cut short.
+        let window = self.outcome.window;
+        for (start, mut point, in_window) in self.closed {
+            let mut end = start + self.length;
+            if start < window && window < end {
+                end = window;
+                point.at = end.as_secs_f64();
+                point.rate = in_window as f64 / (end - start).as_secs_f64();
+            }
+            if let Load::Stages { stages, .. } = &self.load {
+                point.asked = stages.rate_at(start + (end - start) / 2);
+            }
+            self.outcome.series.push(point);
         }
         self.outcome.series.sort_by(|one, other| one.at.total_cmp(&other.at));
         self.outcome.pace = pace;

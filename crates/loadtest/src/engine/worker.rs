@@ -108,7 +108,7 @@ async fn work<S: Session>(session: S, task: Task, sender: Sender<Message>) -> io
     let idle = pacer.idle() - idle_before;
     let busy =
         processor::usage().zip(usage_before).map(|(after, before)| after.busy(before, idle, start.elapsed()));
-    drain(&shared, cut_short).await;
+    let cut_short = drain(&shared, cut_short, &stop).await;
     flusher.abort();
     let last = Message::Interval { index: shared.flushed.get(), record: Box::new(shared.record.take()) };
     let _ = sender.send(last);
@@ -267,11 +267,15 @@ async fn flush(shared: Rc<Shared>, interval: Duration, sender: Sender<Message>) 
 }
 
 /// Waits for the last replies. Requests that are still open after the wait have failed. But if the run was cut short,
-/// they count neither as correct nor as failed.
-async fn drain(shared: &Shared, cut_short: bool) {
-    let timeout = if cut_short { shared.plan.timeout.min(CUT) } else { shared.plan.timeout };
-    let end = Instant::now() + timeout;
+/// before the wait or during it, they count neither as correct nor as failed. Returns whether the run was cut short.
+async fn drain(shared: &Shared, mut cut_short: bool, stop: &Stop) -> bool {
+    let timeout = shared.plan.timeout;
+    let mut end = Instant::now() + if cut_short { timeout.min(CUT) } else { timeout };
     while shared.slots.busy() > 0 && Instant::now() < end {
+        if !cut_short && stop.stopped() {
+            cut_short = true;
+            end = end.min(Instant::now() + CUT);
+        }
         tokio::time::sleep(DRAIN).await;
     }
     let (open, queued) = shared.slots.open_since(shared.window);
@@ -283,4 +287,5 @@ async fn drain(shared: &Shared, cut_short: bool) {
         record.failed(&Failure::TimedOut, open);
         record.failed(&Failure::NotSent, queued);
     }
+    cut_short
 }

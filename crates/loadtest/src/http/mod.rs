@@ -40,11 +40,14 @@ pub struct Reuse {
     pub keep_alive: bool,
     /// The retries of failed requests.
     pub retries: Retries,
+    /// The longest time for one attempt of a request, so that an attempt without a reply can be retried. If it is
+    /// `None`, only the time-out of the plan ends an attempt.
+    pub attempt_timeout: Option<Duration>,
 }
 
 impl Default for Reuse {
     fn default() -> Self {
-        Reuse { keep_alive: true, retries: Retries::default() }
+        Reuse { keep_alive: true, retries: Retries::default(), attempt_timeout: None }
     }
 }
 
@@ -254,7 +257,11 @@ impl Client for HttpClient {
         }
         let mut waits = config.reuse.retries.waits().iter();
         loop {
-            let result = self.attempt(prepared, call).await;
+            let attempt = self.attempt(prepared, call);
+            let result = match config.reuse.attempt_timeout {
+                Some(limit) => tokio::time::timeout(limit, attempt).await.unwrap_or(Err(Failure::TimedOut)),
+                None => attempt.await,
+            };
             let wait = waits.next().filter(|_| result.is_err());
             let Some(wait) = wait else { return result };
             tokio::time::sleep(*wait).await;

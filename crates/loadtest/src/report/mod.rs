@@ -92,6 +92,10 @@ pub struct TargetInfo {
     /// The requests that were sent, if the target is an HTTP server; otherwise empty.
     #[serde(default)]
     pub requests: Vec<String>,
+    /// The options that change what was measured and that no other field names, such as `speed 2`, without those that
+    /// had their default value. `None` in reports of older versions.
+    #[serde(default)]
+    pub options: Option<Vec<String>>,
 }
 
 /// How it was measured, for all rows.

@@ -129,3 +129,22 @@ fn three_tries_hide_two_failures() {
     assert_eq!(server.requests(), 60);
     assert_eq!((row.requests, row.retries), (20, 40), "the server got the sum of both");
 }
+
+#[test]
+fn a_try_without_a_reply_is_followed_by_another() {
+    let retries = Retries::new([Duration::from_millis(1); 2]);
+    let limit = SECOND / 2;
+    let mut plan = crate::plan(10.0, SECOND);
+    plan.timeout = retries.longest(limit);
+    let measure = || {
+        let server = Server::start(|number| match number {
+            0 => Action::Silence(30 * SECOND),
+            _ => Action::Echo,
+        });
+        let reuse = Reuse { retries: retries.clone(), attempt_timeout: Some(limit), ..Reuse::default() };
+        let row = crate::run(server.port, reuse, &plan);
+        (row.correct, row.retries)
+    };
+    // On a busy machine, other replies can be late, too.
+    until_good(measure, |counts| *counts == (10, 1));
+}

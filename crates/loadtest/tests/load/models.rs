@@ -166,6 +166,37 @@ fn requests_that_a_stop_cut_off_are_not_time_outs() {
     until_good(measure, |cut_off| (30..=60).contains(cut_off));
 }
 
+#[test]
+fn a_stop_ends_the_wait_for_the_last_replies() {
+    // The window ends before the stop. Without the stop, the wait would end with the replies.
+    let server = Server::start(|_| Action::Silence(30 * SECOND));
+    let mut plan = crate::plan(50.0, SECOND / 2);
+    plan.timeout = 60 * SECOND;
+    let measure = || {
+        let row = stopped(&server, &plan);
+        assert_eq!((row.cut_short, row.requests, row.failures.len()), (true, 0, 0), "{row:?}");
+        (row.seconds, row.cut_off)
+    };
+    // On a busy machine, the window ends late.
+    until_good(measure, |measured| *measured == (0.5, 25));
+}
+
+#[test]
+fn the_last_piece_of_a_series_ends_with_the_window() {
+    let stages: Stages = "1s50ms@200".parse().unwrap();
+    let mut plan = crate::plan(1.0, stages.length());
+    plan.load = Load::Stages { stages, arrivals: Arrivals::Constant };
+    let measure = || {
+        let server = Server::start(|_| Action::Echo);
+        let row = crate::run(server.port, Reuse::default(), &plan);
+        row.series.into_iter().find(|point| (point.at - 1.05).abs() < 1e-9)
+    };
+    // On a busy machine, some replies are counted in another piece.
+    until_good(measure, |last| {
+        last.is_some_and(|last| (150.0..=250.0).contains(&last.rate) && last.asked == Some(200.0))
+    });
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {

@@ -174,6 +174,16 @@ fn a_comparison_reports_loads_of_one_side_and_every_setting_that_differs() {
     let named: Vec<_> = differences.iter().filter_map(|text| text.split(':').next()).collect();
     assert_eq!(named, ["arrivals", "check of replies", "workers", "connections", "time-out seconds"]);
     assert!(differences[0].contains("constant before, poisson now"), "{differences:?}");
+
+    let with = |options: &[&str]| {
+        let mut report = report(&Plan::default(), vec![]);
+        report.target.options = Some(options.iter().map(|option| (*option).to_owned()).collect());
+        Report::from_json(&report.to_json()).unwrap()
+    };
+    let differences = compare::differences(&with(&[]), &with(&["speed 2", "nagle"]));
+    assert_eq!(differences, ["options: none before, speed 2, nagle now"]);
+    let older = report(&Plan::default(), vec![]);
+    assert!(compare::differences(&older, &with(&["nagle"])).is_empty(), "an older report has no options");
 }
 
 #[test]

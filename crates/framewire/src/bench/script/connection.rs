@@ -64,7 +64,7 @@ impl Connection {
     pub(super) async fn exchange(&mut self, call: &mut Call<'_>) -> Answer {
         self.out.clear();
         let ticket = self.codec.encode(call.payload, &mut self.out);
-        call.mark_sent(self.out.len());
+        call.mark_sent(0);
         self.stream.write_all(&self.out).await?;
         loop {
             self.read().await?;

@@ -57,7 +57,8 @@ impl ScriptSession {
 }
 
 impl Inner {
-    /// Sends a message and waits for its reply, with retries if the strategy has them. Does not check the reply.
+    /// Sends a message and waits for its reply, with retries if the strategy has them. Does not check the reply. Does
+    /// not count bytes, because a link does not report them.
     async fn exchange(&self, call: &mut Call<'_>) -> Answer {
         let mut waits = self.target.options.retries.waits().iter();
         let limit = self.target.options.timeout;
@@ -119,7 +120,7 @@ impl Inner {
                         }
                     }
                 };
-                call.mark_sent(call.payload.len());
+                call.mark_sent(0);
                 pipeline.send(call.payload).await.unwrap_or(Err(Failure::Reset))
             }
             Kept::Link(link) => self.through_link(link, call).await,
@@ -154,7 +155,7 @@ impl Inner {
             let _ = sender.send(result);
         });
         let op = Op::Echo { data: call.payload.to_vec() };
-        call.mark_sent(call.payload.len());
+        call.mark_sent(0);
         link.submit(op.into(), Instant::now() + self.target.options.timeout, respond);
         match receiver.await {
             Ok(Ok(outcome)) => dialect::answer(outcome),

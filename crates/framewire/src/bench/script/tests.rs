@@ -128,9 +128,10 @@ async fn exchange(session: &ScriptSession, payload: &[u8]) -> Result<(Vec<u8>, u
     let mut reply = Vec::new();
     let mut call = Call::new(payload, &mut reply);
     session.clone().exchange(&mut call).await?;
-    assert!(call.trace().sent.is_some());
-    let connected = call.trace().connected;
-    Ok((reply, connected))
+    let trace = call.trace();
+    assert!(trace.sent.is_some());
+    assert_eq!((trace.bytes_sent, trace.bytes_received), (0, 0), "bytes are not counted");
+    Ok((reply, trace.connected))
 }
 
 /// Sends `count` messages at the same time, and checks that each comes back to its sender. Returns the number of
