@@ -21,7 +21,7 @@ local READ, WRITE = poller.READ, poller.WRITE
 local CHUNK, TURN = 65536, 4
 -- The most connections to accept in a row.
 local ACCEPT_TURN = 64
--- How many times a stream looks during `stall_timeout` whether the other side receives.
+-- How many times during `stall_timeout` a stream checks whether the other side receives.
 local CHECKS = 4
 
 local chunk = ffi.new("uint8_t[?]", CHUNK)
@@ -114,7 +114,8 @@ end
 ---@param data string
 ---@return boolean|nil more true: continue; false: the bytes were accepted, but the buffer is now full, so wait for
 --- `on_drain`; nil: the bytes were not accepted
----@return string? message "closed", "finished", or "too much unsent", which also means that the stream is closed
+---@return string? message "closed", "finished", "too much unsent", which also means that the stream is closed, or a
+--- message about the type of `data`
 function Stream:write(data)
   if type(data) ~= "string" then return nil, "a stream writes strings, not values of type " .. type(data) end
   return self:write_bytes(data, #data)

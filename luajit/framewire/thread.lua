@@ -36,8 +36,9 @@ local C = ffi.C
 local TYPE_BOOLEAN, TYPE_NUMBER, TYPE_STRING = 1, 3, 4
 
 local M = {
-  --- How many threads of this Lua state have been started and not joined.
-  running = 0,
+  --- How many other threads this Lua state knows: those that it has started and not joined and, in a thread of this
+  --- module, the one that started it.
+  running = rawget(_G, "FW_THREAD") and 1 or 0,
 }
 
 local Thread = {}

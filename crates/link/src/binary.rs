@@ -109,7 +109,8 @@ impl BinaryConnection<'_> {
                 ready = self.stream.writable(), if blocked => ready?,
                 count = self.state.inbox.recv_many(&mut submissions, BURST), if !stopping => {
                     stopping = count == 0;
-                    // A run that its caller has given up on must not keep its keys from these requests.
+                    // First cancels the runs that their callers have given up on, so that their keys are free for these
+                    // requests.
                     self.state.expire(&mut self.out);
                     submissions.drain(..).for_each(|submission| self.state.session.submit(submission));
                 }
@@ -181,7 +182,7 @@ impl BinaryConnection<'_> {
                 Frame::Goodbye(reason) => return Err(io::Error::other(format!("the script said: {reason}"))),
                 Frame::Event(events) => self.state.deliver(events),
                 Frame::Request(_) | Frame::Cancel(_) | Frame::Ping(_) | Frame::Trace { .. } => {
-                    return Err(io::Error::other("the script sent a frame that only we send"));
+                    return Err(io::Error::other("the script sent a frame that only a client may send"));
                 }
             }
         }

@@ -5,7 +5,7 @@
 -- incomplete request, or the part of a response that the system does not accept yet, moves to a buffer of the
 -- connection's own.
 --
--- A connection serves one request at a time, so responses have the order of the requests.
+-- A connection serves one request at a time, so the responses come in the same order as the requests.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -32,7 +32,7 @@ local FILE_TURN = 1048576
 -- Seconds for which a refused client may continue to send before the connection is closed. During this time, the client
 -- can read the error.
 local LINGER = 2
--- How many times the server looks during `write_timeout` whether the client reads.
+-- How many times during `write_timeout` the server checks whether the client reads.
 local WRITE_CHECKS = 4
 
 local Connection = {}
@@ -48,8 +48,8 @@ end
 Connection.enter = enter
 
 -- Enters the phase in which the client has to read, or continues it after the client has read something. With HTTPS,
--- this connection has no time-out for that: the stream to the client has it. The stream sees each byte that the client
--- receives, but takes bytes from here only in large parts.
+-- this connection has no time-out for that. Instead, the TLS stream to the client has one: it sees each byte that the
+-- client receives, but takes bytes from this connection only in large parts.
 local function enter_write(self)
   if self.peer then return enter(self, "write", math.huge) end
   -- The time-out has several parts. At the end of each, `expire` calls `is_stalled`.
@@ -156,7 +156,7 @@ local function flush(self, out)
     self.unsent = unsent
     local waiting = unsent:length()
     if unsent.start > MOVE_AT and unsent.start > waiting then
-      -- Without this, the buffer of a response in parts would grow without limit if it is never empty.
+      -- Without this, the buffer of a response in parts would grow without limit if it never became empty.
       ffi.C.memmove(unsent.data, unsent.data + unsent.start, waiting)
       unsent.start, unsent.stop = 0, waiting
     end

@@ -9,6 +9,7 @@ import random
 import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -141,11 +142,13 @@ class GoExplore:
             known = _taught.get(self._runner)
             if known is not None and known() is self:
                 return
-            _taught[self._runner] = weakref.ref(self)
+            _taught.pop(self._runner, None)
         except TypeError:
             pass  # A runner that cannot be a key is taught again each time.
         self._runner.forget()
         self._runner.learn(self.archive.known())
+        with suppress(TypeError):
+            _taught[self._runner] = weakref.ref(self)
 
     def _with_states(self, numbers: Sequence[int], work: Callable[[], _T]) -> _T:
         """Calls `work`, which needs the states of these entries. If some are lost, restores them and calls it again."""

@@ -18,12 +18,12 @@ fn window() -> (StockMgba, FrameClient) {
     let options = StockOptions::new(&paths::rom()).lua(ANOTHER).script(&paths::script()).port(ports::free());
     let mgba = StockMgba::start(&options).unwrap();
     let mut client = FrameClient::connect(mgba.address(), 7, PATIENCE).unwrap();
-    begins(&mut client);
+    wait_for_game(&mut client);
     (mgba, client)
 }
 
 /// Waits until the game is initialized and reads keys, which takes some frames.
-fn begins(client: &mut FrameClient) {
+fn wait_for_game(client: &mut FrameClient) {
     until("the game has begun", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > 60)).unwrap();
 }
 
@@ -71,7 +71,7 @@ fn frames_wait_for_the_client_and_run_freely_after_it_falls_silent() {
     // The timeout begins after this time: the script cannot get the request earlier.
     let asked = Instant::now();
     assert_eq!(ints(client.perform(vec![game_frame()]).unwrap()), [game + 45]);
-    let over = until_happened(&mut client, |item| *item == EventItem::LockstepOver);
+    let over = wait_for_event(&mut client, |item| *item == EventItem::LockstepOver);
     let waited = asked.elapsed();
     assert!(waited + Duration::from_millis(50) > TIMEOUT, "ended after {waited:?}");
     assert_eq!(over.frame, start + 46);
@@ -82,7 +82,7 @@ fn frames_wait_for_the_client_and_run_freely_after_it_falls_silent() {
 }
 
 /// Waits for an event with a matching item.
-fn until_happened(client: &mut FrameClient, wanted: impl Fn(&EventItem) -> bool) -> EventFrame {
+fn wait_for_event(client: &mut FrameClient, wanted: impl Fn(&EventItem) -> bool) -> EventFrame {
     loop {
         let event = client.event().unwrap();
         if event.items.iter().any(&wanted) {
@@ -209,12 +209,12 @@ fn a_link_receives_events_of_resets_games_and_keys() {
     let reset = client.perform(vec![Op::Reset {}, game_frame()]).unwrap();
     assert!(reset.results.iter().all(Result::is_ok), "{reset:?}");
     assert!(mgba.console().contains("log reset"), "{}", mgba.console());
-    assert!(until_happened(&mut client, |item| *item == EventItem::Reset).frame < 10);
+    assert!(wait_for_event(&mut client, |item| *item == EventItem::Reset).frame < 10);
     mgba.reset().unwrap();
-    until_happened(&mut client, |item| *item == EventItem::Reset);
+    wait_for_event(&mut client, |item| *item == EventItem::Reset);
 
     // The keys in an event are the keys that the game read in that frame.
-    begins(&mut client);
+    wait_for_game(&mut client);
     let held = MemoryRange::new(None, demo::field("held"), 2);
     let ranges = watch::encode(&[held]);
     client.perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges }]).unwrap();
@@ -224,7 +224,7 @@ fn a_link_receives_events_of_resets_games_and_keys() {
                 0 => mgba.release_key(Key::of(key)).unwrap(),
                 _ => mgba.hold_key(Key::of(key)).unwrap(),
             }
-            let event = until_happened(&mut client, |item| {
+            let event = wait_for_event(&mut client, |item| {
                 let EventItem::Changed { values, .. } = item else { return false };
                 values.iter().any(|value| value.bytes == [keys, 0] && value.range == event::KEYS)
             });
@@ -236,6 +236,6 @@ fn a_link_receives_events_of_resets_games_and_keys() {
 
     let folder = tempfile::tempdir().unwrap();
     mgba.open_rom(&other_game(&folder)).unwrap();
-    let game = until_happened(&mut client, |item| *item == EventItem::Game);
+    let game = wait_for_event(&mut client, |item| *item == EventItem::Game);
     assert!(game.items.contains(&EventItem::Reset), "{game:?}");
 }

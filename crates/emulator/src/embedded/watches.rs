@@ -283,7 +283,8 @@ impl ActiveWatch {
         self.flags & flag != 0
     }
 
-    /// Sends an event if the last frame changed something, or if a regular event is due.
+    /// Sends an event if the last frame changed something, or if an event is due: a regular one or, for a recording,
+    /// one after [`watch::MAX_QUIET`] frames without an event.
     fn report(&mut self, core: &mut Core, queue: &EventQueue) {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();

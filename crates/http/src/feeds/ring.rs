@@ -38,7 +38,7 @@ struct Update {
 /// The next step of a reader.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// The event of this number.
+    /// The event with this number.
     Event(u64, FeedEvent),
     /// This many events are gone. `number` is the number of the last lost event, and `then` has the values of the
     /// subjects after it.

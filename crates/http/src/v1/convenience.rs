@@ -87,7 +87,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// How many operations it takes.
+    /// How many operations have their results written in this form.
     pub(crate) fn count(&self) -> usize {
         match self {
             Form::Plain

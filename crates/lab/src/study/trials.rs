@@ -1,4 +1,4 @@
-//! Runs with one thing changed, to answer questions of the study, and the searches for limits.
+//! The runs that change one thing to answer a question of the study, and the searches for limits.
 
 use framewire_loadtest::Strategy;
 
@@ -97,7 +97,7 @@ pub const QUESTIONS: [Question; 6] = [
         title: "Nagle's algorithm",
         about: "The same run with Nagle's algorithm, the system's default, which may hold back small packets, and without it \
                 (TCP_NODELAY). *packets* is the number of TCP segments that the whole machine sent during the run, in both \
-                directions of all connections. About 10 per second belong to the frame counter.",
+                directions of all connections. About 10 per second come from reading the frame counter.",
         trials: &[
             Trial { name: "pool-20-off", ..STUDY },
             Trial { name: "pool-20-on", change: Change::Nagle, ..STUDY },

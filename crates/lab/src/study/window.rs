@@ -14,7 +14,7 @@ use crate::setup::{Place, Script, Setup};
 const HEALTHY: Duration = Duration::from_secs(3);
 /// The longest wait for a reply on the idle connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many more requests are sent after the first one that follows the idle time.
+/// After the idle time, one request is sent first, and then this many more.
 const FURTHER: usize = 5;
 
 /// A window of mGBA, with a connection that stays idle.
