@@ -176,7 +176,7 @@ local M = {}
 -- The loops of this process.
 local loops = setmetatable({}, { __mode = "k" })
 
---- For a new process: closes its copies of the parent's loops. On Linux, both processes have the same pollers. If the
+--- For a new process: closes its copies of the parent's loops. On Linux, both processes share the pollers. If the
 --- new process closed a socket or a stream that it does not need, the parent's loop would not watch it any more.
 function M.leave_parent()
   for loop in pairs(loops) do loop.poller:close() end

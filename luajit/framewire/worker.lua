@@ -198,8 +198,8 @@ end
 --- Runs a function in several processes until this process gets INT, TERM or HUP. Then sends TERM to all of them, kills
 --- those that have not ended in time, and returns. A worker that ends earlier is started again.
 ---@param count integer 1 to 4096
----@param main fun(index: integer) must wait for TERM with `Loop:on_signal` and then return; TERM is blocked in workers,
---- so it does not end them by itself
+---@param main fun(index: integer) must wait for TERM with `Loop:on_signal` of a new loop, and then return; TERM is
+--- blocked in workers, so it does not end them by itself
 ---@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called after the
 --- first attempt to start each worker
 ---@return true|nil ok

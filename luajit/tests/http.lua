@@ -1,5 +1,7 @@
 --- Tests of the HTTP server with a real client: the format and the order of responses.
 
+local ffi = require "ffi"
+local sys = require "framewire.sys"
 local check = require "tests.support.check"
 local client = require "tests.support.client"
 local http = require "framewire.http"
@@ -432,6 +434,26 @@ check.test("a stopping server answers a request that waited for a late response"
     check.equal(assert(connection:receive()).body, "first")
     check.equal(assert(connection:receive()).body, "second")
     check.equal(connection:is_closed(), true)
+  end)
+end)
+
+check.test("a file with the status 204 or 304 has no body", function()
+  process.with_server({
+    handler = function(request, response)
+      local folder = sys.open_folder("luajit")
+      local file = sys.open_beneath(folder, "serve.lua")
+      ffi.C.close(folder)
+      response:file(tonumber(request.path:sub(2)), file, 0, 4, "text/plain")
+    end,
+  }, function(port)
+    for _, status in ipairs { 204, 304 } do
+      local connection = client.connect(port)
+      local answer = connection:ask("GET", "/" .. status)
+      check.equal(answer.status, status)
+      check.equal(answer.headers["content-length"], nil)
+      check.equal(#assert(connection:ask("GET", "/200")).body, 4, "the next response")
+      connection:close()
+    end
   end)
 end)
 

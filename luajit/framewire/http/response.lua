@@ -209,7 +209,11 @@ function Response:file(status, fd, offset, length, content_type)
   end
   local connection = self.connection
   out:append(prefix_of(self.server, status, content_type))
-  out:append(length_line(length))
+  if has_body(status) then
+    out:append(length_line(length))
+  else
+    length = 0
+  end
   end_head(self, out, self.keep_alive)
   if self.head_only or length == 0 then
     ffi.C.close(fd)
