@@ -315,6 +315,7 @@ test("after a replay, the game has its earlier state and battery save again", as
   await panel.getByLabel("Name of the recording").fill("run");
   await panel.getByRole("button", { name: "Record", exact: true }).click();
   await panel.getByRole("button", { name: "Stop" }).click();
+  await expect(page.page.locator(".toast").last()).toContainText("Recorded");
   const mine = Buffer.alloc(0x8000, "S");
   await fetch(`${server.url}/v1/save`, { method: "PUT", body: mine });
   await server.holdAt(100);
@@ -331,6 +332,11 @@ test("a double click saves one snapshot", async ({ console: page }) => {
   const saves: string[] = [];
   page.page.on("request", (request) => {
     if (request.method() === "POST" && request.url().endsWith("/v1/snapshots")) saves.push(request.url());
+  });
+  // The request is still open at the second click.
+  await page.page.route("**/v1/snapshots", async (route) => {
+    if (route.request().method() === "POST") await new Promise((done) => setTimeout(done, 500));
+    await route.continue();
   });
   await panel.getByRole("button", { name: "Save now" }).dblclick();
   await expect(page.page.locator(".toast")).toContainText("Saved snapshot-1.");
