@@ -16,8 +16,8 @@ pub enum LinkError {
     /// Connected, but the emulator has answered nothing for a while. It did not answer this request by its deadline.
     #[error(
         "the emulator at {address} is connected but does not answer; it is paused, has no ROM loaded, or a menu is \
-         open: continue it in mGBA's window. The request was withdrawn, but may already have been performed. If it \
-         changes something, check before you repeat it"
+         open: continue it in mGBA's window. The request was withdrawn. If it changes something, it may already have \
+         been done. Check before you repeat it"
     )]
     Stalled {
         /// Its address.
@@ -26,8 +26,8 @@ pub enum LinkError {
     /// Connected, and the emulator answered recently, but it did not answer this request by its deadline.
     #[error(
         "the emulator at {address} is connected but did not answer in time: it is busy with earlier requests, or with the \
-         frames of an advance, or was paused a moment ago. The request was withdrawn, but may already have been \
-         performed. If it changes something, check before you repeat it"
+         frames of an advance, or was paused a moment ago. The request was withdrawn. If it changes something, it may \
+         already have been done. Check before you repeat it"
     )]
     Late {
         /// Its address.
