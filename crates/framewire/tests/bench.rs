@@ -5,6 +5,8 @@
 mod reserved_port;
 #[path = "../../../tests/src/until_good.rs"]
 mod until_good;
+#[path = "../../../tests/src/without_settings.rs"]
+mod without_settings;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
@@ -17,6 +19,7 @@ use framewire_loadtest::row::Row;
 use reserved_port::reserved_port;
 use tokio::net::TcpSocket;
 use until_good::until_good;
+use without_settings::without_settings;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_framewire");
 
@@ -69,11 +72,7 @@ impl Drop for Server {
 /// A command that runs the program without the caller's settings in the environment.
 fn program() -> Command {
     let mut command = Command::new(PROGRAM);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("FRAMEWIRE") {
-            command.env_remove(name);
-        }
-    }
+    without_settings(&mut command);
     command
 }
 

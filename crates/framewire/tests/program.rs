@@ -1,6 +1,9 @@
 //! Tests the program as users run it: one-shot commands, settings, and the MCP front end.
 #![cfg(all(feature = "embedded", unix))]
 
+#[path = "../../../tests/src/without_settings.rs"]
+mod without_settings;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -13,6 +16,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use ureq::Agent;
+use without_settings::without_settings;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_framewire");
 
@@ -36,11 +40,7 @@ fn files(folder: &Path) -> Vec<String> {
 /// A command that runs the program without the caller's settings in the environment.
 fn program() -> Command {
     let mut command = Command::new(PROGRAM);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("FRAMEWIRE") {
-            command.env_remove(name);
-        }
-    }
+    without_settings(&mut command);
     command
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::without_settings::without_settings;
 use crate::{Error, Http, Process, Result, Signal, paths};
 
 /// The time limit for the start. The program itself may look for an emulator for up to 0.5 s.
@@ -137,15 +138,6 @@ fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
         // A test must not use the snapshots and recordings of the user.
         command.env("FRAMEWIRE_DATA", logs.join("data"));
     })
-}
-
-/// Removes the user's own settings for the program and for the script from the environment.
-fn without_settings(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("FRAMEWIRE") {
-            command.env_remove(name);
-        }
-    }
 }
 
 /// The path of the program. If `FRAMEWIRE_BIN` is set, that is its value. Otherwise the program is first built, once

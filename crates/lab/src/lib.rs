@@ -24,6 +24,8 @@ mod process;
 mod proxy;
 mod text;
 mod wait;
+#[path = "../../../tests/src/without_settings.rs"]
+mod without_settings;
 
 use desktop::{Desktop, Window};
 pub use desktop::{Key, Picture};
