@@ -33,6 +33,23 @@ fn batch(client: &mut Endpoint, ops: Vec<Op>) -> Outcome {
     }
 }
 
+/// A running core on a channel whose name begins with `prefix`, and a client of the channel.
+fn connected(prefix: &str) -> (Embedded, Endpoint) {
+    let name = format!("{prefix}-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
+    let client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    (emulator, client)
+}
+
+/// Requests a day of frames, and sends a second message that the core cannot serve before these frames have run.
+fn begin_long_step(client: &mut Endpoint) {
+    let [a, b, c, d] = 5_000_000_u32.to_le_bytes();
+    for message in [&[STEP, 0, 1, 0, a, b, c, d][..], &[RUN]] {
+        client.send(message, PATIENCE).expect("sent");
+    }
+}
+
 #[test]
 fn a_client_plays_keys_and_runs_frames_in_a_batch() {
     let name = format!("framewire-test-{}", std::process::id());
@@ -114,10 +131,7 @@ fn a_truncated_channel_is_closed_and_the_core_continues() {
 
 #[test]
 fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
-    let name = format!("framewire-keys-{}", std::process::id());
-    let emulator =
-        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
-    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let (emulator, mut client) = connected("framewire-keys");
     for message in [&[STEP, 0, 1, 0, 1, 0, 0, 0][..], &[RUN]] {
         client.send(message, PATIENCE).expect("sent");
         assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
@@ -131,16 +145,13 @@ fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
 /// The channel of the process that a test kills.
 const CHANNEL: &str = "FRAMEWIRE_TEST_CHANNEL";
 
-/// Requests a day of frames, and sends a second message that the core cannot serve before these frames have run.
+/// Begins a long step in a process of its own.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn victim() {
     let Ok(name) = std::env::var(CHANNEL) else { return };
     let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
-    let [a, b, c, d] = 5_000_000_u32.to_le_bytes();
-    for message in [&[STEP, 0, 1, 0, a, b, c, d][..], &[RUN]] {
-        client.send(message, PATIENCE).expect("sent");
-    }
+    begin_long_step(&mut client);
     loop {
         std::thread::park();
     }
@@ -166,10 +177,7 @@ fn a_client_killed_during_a_long_step_is_noticed_even_with_a_message_pending() {
 
 #[test]
 fn a_run_is_answered_when_a_batch_of_the_client_ends_it() {
-    let name = format!("framewire-test-run-{}", std::process::id());
-    let emulator =
-        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
-    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let (emulator, mut client) = connected("framewire-test-run");
     // From now on, frames run only when the client requests them.
     client.send(&[STEP, 0, 0, 0, 0, 0, 0, 0], PATIENCE).expect("sent");
     assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
@@ -211,14 +219,8 @@ fn a_request_for_a_picture_during_a_step_adds_no_frame() {
 
 #[test]
 fn a_client_that_leaves_during_a_long_step_is_noticed_even_with_a_message_pending() {
-    let name = format!("framewire-left-{}", std::process::id());
-    let emulator =
-        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
-    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
-    let [a, b, c, d] = 5_000_000_u32.to_le_bytes();
-    for message in [&[STEP, 0, 1, 0, a, b, c, d][..], &[RUN]] {
-        client.send(message, PATIENCE).expect("sent");
-    }
+    let (emulator, mut client) = connected("framewire-left");
+    begin_long_step(&mut client);
     let keys = || number(call(&emulator, Op::GetKeys {}));
     wait_for("the step", || keys() == 1);
     drop(client);
@@ -227,10 +229,7 @@ fn a_client_that_leaves_during_a_long_step_is_noticed_even_with_a_message_pendin
 
 #[test]
 fn keys_that_a_client_pressed_in_a_batch_are_released_when_it_leaves_with_the_clock() {
-    let name = format!("framewire-batch-keys-{}", std::process::id());
-    let emulator =
-        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
-    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let (emulator, mut client) = connected("framewire-batch-keys");
     client.send(&[STEP, 0, 0xFF, 0xFF, 1, 0, 0, 0], PATIENCE).expect("sent");
     assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
     batch(&mut client, vec![Op::AddKeys { keys: 2 }]);

@@ -295,33 +295,35 @@ fn frames_before_a_write_to_the_rom_are_not_reproduced_with_it() {
     assert_eq!(number(call(&emulator, back(first + 40))), i64::from(first + 30));
 }
 
-#[test]
-fn frames_are_reproduced_after_the_same_game_was_loaded_again() {
+/// An emulator that has run 75 frames, and has then loaded `other` or, without it, the same game again. Also returns the
+/// frame before these 75.
+fn load_after_frames(other: Option<&[u8]>) -> (Embedded, u32) {
     let (_file, path, emulator) = start_from_file();
     let first = emulator.state().frame;
     run(&emulator, 75);
+    let other = other.map(rom_file);
+    let path = other.as_ref().map_or(path, |(_, path)| path.clone());
     call(&emulator, Op::LoadRom { path });
+    (emulator, first)
+}
+
+#[test]
+fn frames_are_reproduced_after_the_same_game_was_loaded_again() {
+    let (emulator, first) = load_after_frames(None);
     let reached = number(call(&emulator, Op::Rewind { frame: first + 50, line: 1 }));
     assert_eq!(reached, i64::from(first + 50));
 }
 
 #[test]
 fn the_last_frames_before_the_same_game_was_loaded_again_are_kept() {
-    let (_file, path, emulator) = start_from_file();
-    let first = emulator.state().frame;
-    run(&emulator, 75);
-    call(&emulator, Op::LoadRom { path });
+    let (emulator, first) = load_after_frames(None);
     let reached = number(call(&emulator, Op::Rewind { frame: first + 75, line: 1 }));
     assert_eq!(reached, i64::from(first + 75));
 }
 
 #[test]
 fn the_emulator_cannot_go_back_into_another_game() {
-    let (_file, _path, emulator) = start_from_file();
-    let first = emulator.state().frame;
-    run(&emulator, 75);
-    let (_other, path) = rom_file(&rebuilt());
-    call(&emulator, Op::LoadRom { path });
+    let (emulator, first) = load_after_frames(Some(&rebuilt()));
     let error = refusal(&emulator, Op::Rewind { frame: first + 30, line: 1 });
     assert_eq!(error.status, Status::NotFound, "{error}");
     assert!(emulator.history().expect("a history").overview(0).lines.is_empty());
