@@ -53,4 +53,11 @@ impl Core {
             }
         }
     }
+
+    /// Sets the clock and restarts the game. The clock of a Game Boy cartridge counts from the time of the last reset. So
+    /// without the reset, it would depend on the time that the clock showed before.
+    pub fn reset_with_clock(&mut self, clock: Clock) {
+        self.set_clock(clock);
+        self.reset();
+    }
 }

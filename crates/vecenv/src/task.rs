@@ -188,9 +188,7 @@ impl Task {
 
 fn open(rom: &Path) -> Result<Core, Error> {
     let mut core = Core::open(rom)?;
-    core.set_clock(Clock::Frames(CLOCK));
-    // The clock of a Game Boy cartridge counts from the time of the last reset, which was this machine's time.
-    core.reset();
+    core.reset_with_clock(Clock::Frames(CLOCK));
     Ok(core)
 }
 

@@ -178,9 +178,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
         (None, Rom::File(_)) => saves.autoload_at_start(&mut core),
         (None, Rom::Bytes(_)) => {}
     }
-    // The reset comes later, because the clock of a Game Boy cartridge counts from the time of the last reset.
-    core.set_clock(machine::core_clock(config.clock));
-    core.reset();
+    core.reset_with_clock(machine::core_clock(config.clock));
     let mut console = (config.console)();
     core.rom_problems().iter().for_each(|problem| console(Level::Warn, problem));
     let scripting = Scripting::new(config.console);

@@ -90,9 +90,7 @@ impl Core {
         let core = py.detach(|| framewire_libmgba::Core::open_with(&rom, &options));
         let mut core = core.map_err(errors::of_core)?;
         if let Some(unix_ms) = clock {
-            core.set_clock(Clock::Frames(Time { unix_ms, zone: Some(0) }));
-            // The clock of a Game Boy cartridge counts from the time of the last reset, which was this machine's time.
-            core.reset();
+            core.reset_with_clock(Clock::Frames(Time { unix_ms, zone: Some(0) }));
         }
         let game = Game { title: core.title(), code: core.code(), checksum: core.crc32() };
         let mut machine = Machine::new(core);
