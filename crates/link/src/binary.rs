@@ -111,7 +111,7 @@ impl BinaryConnection<'_> {
                     stopping = count == 0;
                     // First cancels the runs that their callers have given up on, so that their keys are free for these
                     // requests.
-                    self.state.expire(&mut self.out);
+                    self.state.drop_given_up(&mut self.out);
                     submissions.drain(..).for_each(|submission| self.state.session.submit(submission));
                 }
                 () = asked_to_stop(&mut self.state.stop), if !stopping => {
@@ -195,16 +195,9 @@ impl BinaryConnection<'_> {
         let heartbeat = &mut self.heartbeat;
         match heartbeat.sent {
             // Any bytes show that the script is alive, not only the pong.
-            Some(sent) if now - sent.max(heartbeat.heard) >= self.state.config.stalled_after => {
-                self.state.update(|status| {
-                    status.stalled = true;
-                    status.frames_per_second = 0.0;
-                });
-                // The script answers the ping only after it has received all bytes that were written before it.
-                let upload = silence::upload_time(heartbeat.unheard);
-                if now - sent.max(heartbeat.heard) >= self.state.config.stalled_after + upload {
-                    self.silence.start(&self.state.config.address);
-                }
+            Some(sent) => {
+                let silent = now - sent.max(heartbeat.heard);
+                self.state.note_silence(silent, heartbeat.unheard, &mut self.silence);
             }
             None if now - heartbeat.last >= self.state.config.heartbeat => {
                 heartbeat.number = heartbeat.number.wrapping_add(1);

@@ -1,7 +1,7 @@
 //! The state of a link, which outlives its connections.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use framewire_protocol::{EventFrame, EventItem, FrameRate, Welcome};
 use parking_lot::Mutex;
@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
 use crate::session::{Session, Submission};
+use crate::silence::{self, SilenceCheck};
 use crate::{Config, LinkError, Listen, Notice, Phase, Script, Status};
 
 /// The state of a link. Its connections use it one after the other.
@@ -161,9 +162,31 @@ impl LinkState {
             let (reason, broken) = self.reasons();
             self.session.expire(now, &reason, broken.as_ref(), cancels);
         }
+        self.drop_given_up(cancels);
+    }
+
+    /// Fails requests that their callers have given up on. Appends cancel frames for those that were sent.
+    pub fn drop_given_up(&mut self, cancels: &mut Vec<u8>) {
         if self.session.may_be_given_up() {
             let (reason, _) = self.reasons();
             self.session.drop_given_up(&reason, cancels);
+        }
+    }
+
+    /// Records that nothing has arrived for this time, although an answer is due. Reports that the emulator does not
+    /// answer, and starts the check of the connection, if the time is long enough. The script answers only after it has
+    /// received the `bytes` that were written before.
+    pub fn note_silence(&mut self, silent: Duration, bytes: usize, check: &mut SilenceCheck) {
+        let stalled_after = self.config.stalled_after;
+        if silent < stalled_after {
+            return;
+        }
+        self.update(|status| {
+            status.stalled = true;
+            status.frames_per_second = 0.0;
+        });
+        if silent >= stalled_after + silence::upload_time(bytes) {
+            check.start(&self.config.address);
         }
     }
 

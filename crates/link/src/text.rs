@@ -58,8 +58,7 @@ impl Work {
     /// loads another game. Each later operation is checked alone, just before it is sent.
     fn ops_to_check(&self) -> &[Op] {
         let done = self.outcome.results.len();
-        let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
-        let end = match self.request.batch.ops.iter().position(loads) {
+        let end = match self.request.batch.ops.iter().position(Op::loads_game) {
             _ if done > 0 => done + 1,
             Some(load) => load + 1,
             None => self.request.batch.ops.len(),
@@ -312,7 +311,7 @@ impl TextConnection<'_> {
             Some(bytes) => marker::parse_reply(&bytes, reply).and_then(checks::number),
             None => marker::parse_reply(op, reply),
         };
-        if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
+        if op.loads_game() {
             self.sizes.forget();
         }
         let failed = result.is_err();
@@ -328,17 +327,8 @@ impl TextConnection<'_> {
         self.state.expire(&mut Vec::new());
         let now = Instant::now();
         // Any bytes show that the script is alive, not only a complete reply.
-        if let Some((_, since)) = &self.waiting
-            && now - self.arrived.max(*since) >= self.state.config.stalled_after
-        {
-            self.state.update(|status| {
-                status.stalled = true;
-                status.frames_per_second = 0.0;
-            });
-            let upload = silence::upload_time(self.out.len());
-            if now - self.arrived.max(*since) >= self.state.config.stalled_after + upload {
-                self.silence.start(&self.state.config.address);
-            }
+        if let Some((_, since)) = &self.waiting {
+            self.state.note_silence(now - self.arrived.max(*since), self.out.len(), &mut self.silence);
         }
         let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.request.deadline <= now);
         if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {

@@ -45,7 +45,6 @@ pub(super) fn check_ops(core: &Core, ops: &[Op]) -> Result<(), (usize, OpError)>
 /// The operations of a batch that can be checked before the batch starts: all up to and including the first one that
 /// loads another game.
 pub(super) fn checkable(ops: &[Op]) -> &[Op] {
-    let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
-    let end = ops.iter().position(loads).map_or(ops.len(), |index| index + 1);
+    let end = ops.iter().position(Op::loads_game).map_or(ops.len(), |index| index + 1);
     &ops[..end]
 }

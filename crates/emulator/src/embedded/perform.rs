@@ -189,7 +189,7 @@ impl Machine {
     fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
         let mut waits = None;
         for op in progress.left.by_ref() {
-            if matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. }) {
+            if op.loads_game() {
                 self.load_attempts = self.load_attempts.wrapping_add(1);
             }
             let checked = if progress.checked > 0 { Ok(()) } else { bounds::check_op(&self.core, &op) };

@@ -124,7 +124,7 @@ impl Served {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
         match permitted.and_then(|()| self.check_scripts(&batch)) {
             Ok(()) => {
-                if batch.ops.iter().any(|op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. })) {
+                if batch.ops.iter().any(Op::loads_game) {
                     self.symbols.look_again();
                 }
                 let _holder = self.lockstep.note(&batch.ops);

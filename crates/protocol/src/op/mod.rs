@@ -45,6 +45,11 @@ impl Op {
         }
     }
 
+    /// Whether it loads a game: another one, or the same one again.
+    pub fn loads_game(&self) -> bool {
+        matches!(self, Op::LoadFile { .. } | Op::LoadRom { .. })
+    }
+
     /// The largest number of bytes that its result can have; 0 if the result is always small.
     pub fn largest_result(&self) -> usize {
         match self {

@@ -72,7 +72,7 @@ async fn load_battery_save(
     let now: Vec<u8> = selected.perform(op).await?.single()?.try_into()?;
     let now = Savestate::read(&now)?;
     // A game for the Game Boy Advance can get its save later: its kind is known only when the game uses it.
-    if now.console() == Console::Gb && now.save().is_none_or(<[u8]>::is_empty) {
+    if now.console() == Console::Gb && now.save().unwrap_or_default().is_empty() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "this cartridge has no memory for a battery save",
