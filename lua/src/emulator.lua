@@ -16,8 +16,6 @@ local unpack = string.unpack
 
 local emulator = {}
 
-local GAME_BOY_ADVANCE = 0
-
 -- The number of the last frame that ran; 0 without a game. After a reset, the numbers start again.
 function emulator.frame()
   return emu and emu:currentFrame() & 0xFFFFFFFF or 0
@@ -60,7 +58,7 @@ function emulator.register(name)
     refuse(BAD_ARGUMENT, "unknown register %q; there are r0 to r15 and cpsr, on the Game Boy a, b, c, d, e, f, h, l, af, "
       .. "bc, de, hl, pc and sp", sentence(name))
   end
-  if emu:platform() == GAME_BOY_ADVANCE then
+  if memory.is_advance() then
     return value
   end
   return value & (#name == 1 and 0xFF or 0xFFFF)
@@ -91,8 +89,7 @@ end
 -- Loads a ROM. If the file is not a ROM, or mGBA cannot load it, raises a refusal that says why.
 function emulator.load_rom(path)
   check_path(path)
-  local advance = emu:platform() == GAME_BOY_ADVANCE
-  local good, problem = files.check_rom(path, advance)
+  local good, problem = files.check_rom(path, memory.is_advance())
   if not good then
     local status = files.is_missing(path) and NOT_FOUND or FAILED
     refuse(status, "%s is not loaded: %s; the current game continues", sentence(path), sentence(problem))
@@ -138,7 +135,7 @@ end
 -- Runs one instruction. On a Game Boy with a halted processor, mGBA returns from this call only when something wakes
 -- the processor. If nothing will wake it, the step is refused.
 function emulator.step()
-  if emu:platform() ~= GAME_BOY_ADVANCE then
+  if not memory.is_advance() then
     local state = emu:saveStateBuffer(0) or ""
     local flags = #state > CPU_FLAGS and unpack("<I4", state, CPU_FLAGS + 1) or HALTED
     if flags & HALTED ~= 0 and not will_wake() then
@@ -163,8 +160,7 @@ end
 
 -- Loads a state from bytes. Returns whether that worked; it fails if the bytes are not a state of this console.
 function emulator.load_state(data, flags)
-  local advance = emu:platform() == GAME_BOY_ADVANCE
-  return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
+  return files.is_state(data, memory.is_advance()) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
 end
 
 -- Loads a state from a file. Returns whether that worked. Raises a refusal if the file does not exist.

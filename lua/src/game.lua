@@ -13,7 +13,7 @@ local game = {
   STATE = 2,
   GAME = 3,
   breaks = 0, -- how many breaks there were
-  broken_by = nil, -- the kind of the last break
+  broken_by = nil, -- the kind of the last break; `GAME` if another game was found after it
   games = 0, -- how many times another game was loaded
 }
 
@@ -32,25 +32,16 @@ local function add_break(by)
   end
 end
 
--- Checks whether another game was loaded since the last call. If so, reports it as an event and returns true.
+-- Checks whether another game was loaded since the last call. If so, reports it as an event.
 function game.check()
   if not emu then
-    return false
+    return
   end
   local before = identity
   identity = table.concat({ emu:getGameTitle() or "", emu:getGameCode() or "", emu:checksum() or "" }, "\0")
-  local other = before ~= nil and identity ~= before
-  if other then
+  if before and identity ~= before then
     eventqueue.add(eventqueue.GAME)
-    game.games = game.games + 1
-  end
-  return other
-end
-
--- Like `check`, but for use after a break: if another game was loaded, the kind of the last break becomes `GAME`.
-function game.check_break()
-  if game.check() then
-    game.broken_by = game.GAME
+    game.games, game.broken_by = game.games + 1, game.GAME
   end
 end
 
@@ -77,7 +68,7 @@ function game.advance()
       add_break(frame <= FIRST and game.RESET or game.STATE)
     end
     -- Not only after a reset: mGBA can load another game together with one of its states.
-    game.check_break()
+    game.check()
   end
   last_frame, noted = frame, false
 end

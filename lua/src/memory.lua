@@ -15,6 +15,7 @@ local refuse, sentence = refusal.refuse, refusal.sentence
 local BAD_ARGUMENT, UNSUPPORTED = refusal.BAD_ARGUMENT, refusal.UNSUPPORTED
 
 local memory = {
+  ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true },
   rom_writes = 0, -- how many times a client has written to the ROM in memory
 }
 
@@ -34,7 +35,6 @@ local BUS = {
 local SAVE = 0x0E000000
 -- The range of the video memory, which accepts no single bytes.
 local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
-local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
 local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
 
 -- What is known about the console and its domains. It is forgotten in each frame.
@@ -54,6 +54,7 @@ local function is_advance()
   end
   return advance
 end
+memory.is_advance = is_advance
 
 local function lies_in(ranges, address, length)
   for index = 1, #ranges do
@@ -272,7 +273,7 @@ end
 local function domain_writer(count)
   return function(name, offset, value)
     local found = memory.domain(name)
-    if ROM_DOMAINS[name] then
+    if memory.ROM_DOMAINS[name] then
       memory.rom_writes = memory.rom_writes + 1
     end
     local on_advance = is_advance()

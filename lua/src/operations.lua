@@ -35,9 +35,6 @@ function run.game_title()
   return title and #title == 16 and title:gsub("[\x80-\xff]$", "") or title
 end
 function run.platform() return emu:platform() end
-function run.cycles()
-  refuse(UNSUPPORTED, "mGBA's Lua cannot read the cycle counter; use `current_frame`, or an embedded core")
-end
 function run.rom_size() return emu:romSize() end
 function run.checksum() return (unpack(">I4", emu:checksum())) end
 
@@ -137,16 +134,14 @@ end
 function run.load_rom(path)
   emulator.load_rom(path)
   emulator.reset()
-  game.check_break()
+  game.check()
   return true
 end
 function run.load_save_file(path, temporary) return emulator.load_save_file(path, temporary == 1) end
 function run.autoload_save() return yes(emu:autoloadSave()) end
 
 run.reset, run.step = emulator.reset, emulator.step
-function run.pause() refuse(UNSUPPORTED, "mGBA's Lua cannot pause; pause in its window, or use lockstep") end
 run.resume = lockstep.stop
-function run.set_speed() refuse(UNSUPPORTED, "mGBA's Lua cannot set the speed; its window can") end
 function run.advance(client, frames)
   if not lockstep.on then
     refuse(UNSUPPORTED, "mGBA's Lua cannot run frames; begin lockstep, in which each frame waits for `advance`")
@@ -167,12 +162,9 @@ function run.console_log(text) console:log(text) end
 function run.console_warn(text) console:warn(text) end
 function run.console_error(text) console:error(text) end
 
--- The flag of a watch that also reports the keys. Recordings use such watches.
-local WATCH_KEYS = 1
-
 function run.watch(client, id, every, flags, ranges)
   local name = frozen.first()
-  if name and flags & WATCH_KEYS ~= 0 then
+  if name and flags & watches.FLAG_KEYS ~= 0 then -- recordings use such watches
     refuse(refusal.BUSY, "the value at %s is frozen, but a replay would not write it and would therefore differ; "
       .. "unfreeze it before you record", name)
   end
@@ -201,23 +193,6 @@ function run.freeze(name, kind, address, data)
 end
 run.unfreeze, run.frozen = frozen.unfreeze, frozen.list
 
-local function no_cheats() refuse(UNSUPPORTED, "mGBA's Lua has no cheats; use Tools > Cheats in its window") end
-run.cheats, run.add_cheat, run.load_cheats = no_cheats, no_cheats, no_cheats
-run.enable_cheat, run.remove_cheat = no_cheats, no_cheats
-
-local function no_sensors()
-  refuse(UNSUPPORTED, "mGBA's Lua has no sensors; its window has them in Tools > Game Pak sensors")
-end
-local function no_layers()
-  refuse(UNSUPPORTED, "mGBA's Lua has no layers; its window has them in Audio/Video > Video layers and Audio channels")
-end
-run.sensors, run.set_sensor = no_sensors, no_sensors
-run.layers, run.set_layer = no_layers, no_layers
-function run.rewind()
-  refuse(UNSUPPORTED, "framewire.lua keeps no history, but `framewire serve` does: use its POST /v1/rewind; or use "
-    .. "snapshots, or hold the window's key for rewind")
-end
-
 -- `allowed` is a setting: whether clients may send code.
 local scripts = { allowed = false }
 
@@ -234,6 +209,25 @@ function run.script(source)
   return reply or refuse(refusal.BAD_ARGUMENT, "the code is not Lua: %s", refusal.sentence(problem))
 end
 
+-- Operations that mGBA's Lua cannot perform. They are refused with these texts, which say what to use instead.
+local NO_CHEATS = "mGBA's Lua has no cheats; use Tools > Cheats in its window"
+local NO_SENSORS = "mGBA's Lua has no sensors; its window has them in Tools > Game Pak sensors"
+local NO_LAYERS = "mGBA's Lua has no layers; its window has them in Audio/Video > Video layers and Audio channels"
+local CANNOT = {
+  cycles = "mGBA's Lua cannot read the cycle counter; use `current_frame`, or an embedded core",
+  pause = "mGBA's Lua cannot pause; pause in its window, or use lockstep",
+  set_speed = "mGBA's Lua cannot set the speed; its window can",
+  cheats = NO_CHEATS, add_cheat = NO_CHEATS, load_cheats = NO_CHEATS,
+  enable_cheat = NO_CHEATS, remove_cheat = NO_CHEATS,
+  sensors = NO_SENSORS, set_sensor = NO_SENSORS,
+  layers = NO_LAYERS, set_layer = NO_LAYERS,
+  rewind = "framewire.lua keeps no history, but `framewire serve` does: use its POST /v1/rewind; or use snapshots, or "
+    .. "hold the window's key for rewind",
+}
+for name, text in pairs(CANNOT) do
+  run[name] = function() refuse(UNSUPPORTED, text) end
+end
+
 local function set(...)
   local members = {}
   for _, name in ipairs { ... } do
@@ -242,12 +236,9 @@ local function set(...)
   return members
 end
 
-local NEEDS_NO_GAME = set("echo", "cycles", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
-  "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer",
-  "rewind", "script")
+local NEEDS_NO_GAME = set("echo", "resume", "console_log", "console_warn", "console_error", "script")
 -- Operations only for links. Their functions in `run` get the link's connection as the first argument.
 local LINKED = set("advance", "lockstep", "run", "watch", "unwatch")
-local LAST = set("advance") -- must be the last operation of its batch
 -- The index of the argument that says how many bytes an operation moves, that is, reads or writes. The argument is a
 -- length, or the data itself.
 local MOVED = { read_range = 2, domain_read_range = 3, write_range = 2, read_at = 2, write_at = 2 }
@@ -270,8 +261,8 @@ for _, row in ipairs(optable) do
   local name = row.name
   local op = { code = row.code, name = name, change = row.change, result = row.result, format = row.format }
   op.message = row.message -- mGBA-http's message with the same arguments, or nil
-  op.game = not NEEDS_NO_GAME[name]
-  op.linked, op.is_last, op.moved_at = LINKED[name] or false, LAST[name] or false, MOVED[name]
+  op.game = not (NEEDS_NO_GAME[name] or CANNOT[name])
+  op.linked, op.moved_at = LINKED[name] or false, MOVED[name]
   op.run, op.check = assert(run[name], name), check[name]
   op.arguments, op.count = {}, #row.arguments
   for index, argument in ipairs(row.arguments) do

@@ -8,10 +8,8 @@ local limits = require "limits"
 local memory = require "memory"
 local operations = require "operations"
 
-local GAME_BOY_ADVANCE = 0
 local ROM_START, ROM_END = 0x08000000, 0x0E000000 -- on the bus of the Game Boy Advance
 local ROM_SIZE = 0x2000000 -- of the largest ROM; after it, the bus has the same ROM again
-local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
 
 local read_range, domain_read_range = operations.by_name.read_range, operations.by_name.domain_read_range
 
@@ -25,7 +23,7 @@ local function address_place(request, place)
   local base, length
   if op == read_range then
     base, length = a - ROM_START, b
-  elseif op == domain_read_range and ROM_DOMAINS[a] then
+  elseif op == domain_read_range and memory.ROM_DOMAINS[a] then
     base, length = b, c
   end
   if not base or length <= limits.read_part or base < 0 or base + length > ROM_END - ROM_START then
@@ -37,7 +35,7 @@ end
 -- Begins to read ahead for a request if that helps; returns whether it does. It does not help a request that changes
 -- something, because such a request's reply is remembered in one piece.
 function readahead.begin(request)
-  if request.change or request.moved <= limits.frame_bytes or not emu or emu:platform() ~= GAME_BOY_ADVANCE then
+  if request.change or request.moved <= limits.frame_bytes or not emu or not memory.is_advance() then
     return false
   end
   local list, rest, ports = {}, request.moved, nil

@@ -12,6 +12,7 @@ local refusal = require "refusal"
 local runs = require "runs"
 
 local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
+local RUN, ADVANCE = operations.by_name.run, operations.by_name.advance
 
 local MAX_RESULTS = limits.frame - 1024 -- bytes; the rest is more than enough for the head of the reply
 local TOO_LARGE = encode_refusal(refusal.TOO_LARGE, "the reply would be larger than 24 MiB; ask for less at once")
@@ -67,10 +68,9 @@ end
 -- a refused request, returns nil, the results for the reply, and their number.
 local function check_all(request)
   for index = 1, request.count - 1 do
-    local op = request[5 * index - 4]
-    if op.is_last then
-      return refuse_all(request, index, refusal.BAD_ARGUMENT, "`" .. op.name .. "` must be the last operation of its "
-        .. "batch on a stock mGBA; send the operations after it in another batch")
+    if request[5 * index - 4] == ADVANCE then
+      return refuse_all(request, index, refusal.BAD_ARGUMENT, "`advance` must be the last operation of its batch on a "
+        .. "stock mGBA; send the operations after it in another batch")
     end
   end
   if request.unchecked then
@@ -108,8 +108,6 @@ local function perform_one(request, place, client, checked)
   end
   return attempt(op, client, request[place + 1], request[place + 2], request[place + 3], request[place + 4])
 end
-
-local RUN, ADVANCE = operations.by_name.run, operations.by_name.advance
 
 -- Whether a request ends with `advance`. Then its reply comes when its frames have run.
 function requests.advances(request)

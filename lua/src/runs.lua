@@ -17,6 +17,7 @@ local FRAMES, CONDITION, TIMED_OUT, STOP = 0, 1, 2, 3 -- why a step ended
 local GOES_ON = 1 -- a flag of a step: after a time-out of this step, the run continues
 -- The same text as in crates/protocol/src/run.rs.
 local OTHER_GAME = "another game was loaded during the run, and in it the same keys and addresses mean something else"
+local NOBODY = "nobody waited for the end of the run any more"
 local GONE = 10 * ticks.per_second -- a run ends when its link has had no connection for this many frames
 
 local runs = {}
@@ -160,19 +161,24 @@ local function release(run)
   end
 end
 
-local function remove(index)
+-- Ends the run at `index` in `active`. If there is a problem, the run has failed.
+local function stop(index, problem)
   local run = table.remove(active, index)
   lockstep.driven = lockstep.driven - (run.drives and 1 or 0)
-  return run
+  release(run)
+  if problem then
+    -- Not a refusal, because frames have run: if the request is repeated, they must not run again.
+    run.finish(false, refusal.FAILED, problem)
+  else
+    run.finish(true, table.concat(run.ends))
+  end
 end
 
 -- Ends a run because no client waits for it any more.
 function runs.cancel(run)
   for index = #active, 1, -1 do
     if active[index] == run then
-      remove(index)
-      release(run)
-      run.finish(false, refusal.FAILED, "nobody waited for the end of the run any more")
+      stop(index, NOBODY)
     end
   end
 end
@@ -211,15 +217,6 @@ local function go_on(run)
   return fine and not is_over
 end
 
-local function finish(run)
-  if run.problem then
-    -- Not a refusal, because frames have run: if the request is repeated, they must not run again.
-    run.finish(false, refusal.FAILED, run.problem)
-  else
-    run.finish(true, table.concat(run.ends))
-  end
-end
-
 -- Called after timelines and holds were advanced. Continues the runs in which a step has ended, and cancels the runs
 -- whose link has been gone for too long. Returns whether a run ended, other than by being cancelled.
 function runs.settle()
@@ -227,11 +224,9 @@ function runs.settle()
   while active[index] do
     local run = active[index]
     if run.frames_alone >= GONE then
-      runs.cancel(run)
+      stop(index, NOBODY)
     elseif run.problem or run.why and not go_on(run) then
-      release(run)
-      remove(index)
-      finish(run)
+      stop(index, run.problem)
       ended = true
     else
       index = index + 1

@@ -51,6 +51,7 @@ local function new(holds, press, release, over, frame)
   local running = {} -- in the order in which they began
   -- Timelines that were appended and have not begun, in the order of their first ticks. They own no keys yet.
   local waiting = {}
+  local both_lists = { running, waiting }
   local last_id = 0
   -- By id, how a timeline ended; these ids in a ring buffer; and how many timelines have ended.
   local ended, ended_order, ended_count = {}, {}, 0
@@ -73,8 +74,8 @@ local function new(holds, press, release, over, frame)
     ended[id], ended_order[place], ended_count = (cancelled and "cancelled " or "over ") .. frame(), id, ended_count + 1
   end
 
-  local function finish(index, cancelled)
-    local timeline = table.remove(running, index)
+  local function finish(list, index, cancelled)
+    local timeline = table.remove(list, index)
     holds.finish(timeline)
     remember(timeline.id, cancelled)
     over(timeline.id, cancelled)
@@ -139,11 +140,10 @@ local function new(holds, press, release, over, frame)
   -- before its first frame.
   function timelines.append(steps)
     local keys, ends = keys_of(steps), nil
-    for _, other in ipairs(running) do
-      ends = math.max(ends or 0, other.ends)
-    end
-    for _, other in ipairs(waiting) do
-      ends = math.max(ends or 0, other.ends)
+    for _, list in ipairs(both_lists) do
+      for _, other in ipairs(list) do
+        ends = math.max(ends or 0, other.ends)
+      end
     end
     if not ends then
       return { tostring(timelines.play(steps)), "0" }
@@ -160,7 +160,7 @@ local function new(holds, press, release, over, frame)
     holds.let_go(keys, up)
     for index = #running, 1, -1 do
       if holds.owned(running[index]) == 0 then
-        finish(index, true)
+        finish(running, index, true)
       end
     end
   end
@@ -168,18 +168,12 @@ local function new(holds, press, release, over, frame)
   -- Ends the timeline with this id, or, if the id is 0, all timelines and all holds. Returns whether there were any.
   function timelines.cancel(id)
     local any = false
-    for index = #running, 1, -1 do
-      if id == 0 or running[index].id == id then
-        any = true
-        finish(index, true)
-      end
-    end
-    for index = #waiting, 1, -1 do
-      if id == 0 or waiting[index].id == id then
-        any = true
-        local timeline = table.remove(waiting, index)
-        remember(timeline.id, true)
-        over(timeline.id, true)
+    for _, list in ipairs(both_lists) do
+      for index = #list, 1, -1 do
+        if id == 0 or list[index].id == id then
+          any = true
+          finish(list, index, true)
+        end
       end
     end
     return id == 0 and holds.cancel() or any
@@ -188,8 +182,8 @@ local function new(holds, press, release, over, frame)
   -- Returns the state of the timeline with this id: "playing" if it plays or waits; otherwise how it ended, and the
   -- frame counter at that time. Raises a refusal if the timeline is not known.
   function timelines.describe(id)
-    for _, each in ipairs { running, waiting } do
-      for _, timeline in ipairs(each) do
+    for _, list in ipairs(both_lists) do
+      for _, timeline in ipairs(list) do
         if timeline.id == id then
           return { "playing" }
         end
@@ -207,7 +201,7 @@ local function new(holds, press, release, over, frame)
     for index = #running, 1, -1 do
       local timeline = running[index]
       if timeline.due == holds.tick and step(timeline) then
-        finish(index, false)
+        finish(running, index, false)
       end
     end
     while waiting[1] and waiting[1].start <= holds.tick do

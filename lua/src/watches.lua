@@ -18,10 +18,11 @@ local DISCONTINUITY = 0xFFFE -- in place of a range's number: this frame does no
 local VALUE = 9 -- bytes of the value of an expression, in the form of `evaluate`
 local NO_CHANGES = {}
 
-local watches = {}
+local watches = {
+  FLAG_KEYS = WATCH_KEYS, -- the flag of a watch that also reports the keys
+}
 
 local watching = {} -- connections with watches; closed ones stay in it until the next frame
-local keys_watched = false -- whether any watch reports keys
 local held = 0 -- the keys that were held when the last frame began, if keys are watched
 
 -- Decodes the range at `at`. Returns it, the position of the next one, and the length of its value in bytes. If its
@@ -157,7 +158,6 @@ function watches.watch(client, id, every, flags, bytes)
     breaks = game.breaks, -- the value of `game.breaks` when it was last reported to the client
     games = game.games, -- the value of `game.games` when it was last reported to the client
   })
-  keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
   return concat(values)
 end
 
@@ -191,7 +191,6 @@ end
 
 local function compare_all(client, core)
   for _, watch in ipairs(client.watches) do
-    keys_watched = keys_watched or watch.keys
     local item = compare(core, watch)
     if item then
       client.changes = client.changes or {}
@@ -208,7 +207,6 @@ function watches.after_frame()
     return false
   end
   local kept, any = 0, false
-  keys_watched = false
   for index = 1, #watching do
     local client = watching[index]
     watching[index] = nil
@@ -226,7 +224,7 @@ end
 -- Called at the end of the frame callback, to note the keys of the next frame. mGBA adds keys of the keyboard later,
 -- but before the next callback; the game sees those only one frame later.
 function watches.before_frame()
-  if keys_watched and emu then
+  if emu and watches.report_keys() then
     held = emu:getKeys() & 0x3FF
   end
 end
