@@ -37,10 +37,15 @@ function client.settle(take)
   take()
 end
 
+-- The first message of a link whose session has the number `name`.
+function client.hello(name)
+  return ("framewire.hello,1,%016x%s"):format(name, END)
+end
+
 -- Greets the script as a link whose session has the number `name`, so that the connection uses binary frames. Returns
 -- the welcome.
 function client.greet(socket, take, name)
-  socket:arrive(("framewire.hello,1,%016x%s"):format(name, END))
+  socket:arrive(client.hello(name))
   client.settle(take)
   local welcome = socket.written
   socket.written = ""
@@ -54,26 +59,67 @@ function client.link(name)
   return socket, self, take
 end
 
--- Encodes a request with the batch `batch`, which has one operation. The link has the replies to all requests before
--- `answered`.
-function client.request(id, batch, answered)
-  return string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, answered or 1, 1) .. batch)
+-- Encodes a binary frame.
+function client.frame(kind, body)
+  return string.pack("<s4", string.char(kind) .. body)
+end
+
+-- Encodes a request with the batch `batch`, which has `count` operations, or one. The link has the replies to all
+-- requests before `answered`.
+function client.request(id, batch, answered, count)
+  return client.frame(frames.REQUEST, string.pack("<I4I4I2", id, answered or 1, count or 1) .. batch)
+end
+
+-- Like `request`, with an idempotency key.
+function client.keyed_request(id, key, batch, answered, count)
+  return client.frame(frames.KEYED_REQUEST, string.pack("<I4I4s1I2", id, answered or 1, key, count or 1) .. batch)
+end
+
+function client.cancel(id)
+  return client.frame(frames.CANCEL, string.pack("<I4", id))
+end
+
+function client.ping(id)
+  return client.frame(frames.PING, string.pack("<I4", id))
+end
+
+-- Iterates over the binary frames in a stream: returns the kind of each, and its body.
+function client.each_frame(stream)
+  local at = 1
+  return function()
+    if at > #stream then
+      return nil
+    end
+    local frame
+    frame, at = string.unpack("<s4", stream, at)
+    return frame:byte(), frame:sub(2)
+  end
+end
+
+-- Decodes the replies in a stream of binary frames. Returns, by id: the frame counter (`frame`), the number of results
+-- (`count`), and the encoded results (`body`).
+function client.replies(stream)
+  local replies = {}
+  for kind, body in client.each_frame(stream) do
+    if kind == frames.REPLY then
+      local id, frame, count, at = string.unpack("<I4I4I2", body)
+      replies[id] = { frame = frame, count = count, body = body:sub(at) }
+    end
+  end
+  return replies
 end
 
 -- Decodes a stream of binary frames. Returns the status of the first result in each reply, by id, and how many binary
 -- frames of each kind there are.
 function client.read_stream(stream)
-  local replies, kinds, at = {}, {}, 1
-  while at <= #stream do
-    local body
-    body, at = string.unpack("<s4", stream, at)
-    kinds[body:byte()] = (kinds[body:byte()] or 0) + 1
-    if body:byte() == frames.REPLY then
-      local id, _, count = string.unpack("<I4I4I2", body, 2)
-      replies[id] = count > 0 and body:byte(12) or 0
-    end
+  local statuses, kinds = {}, {}
+  for id, reply in pairs(client.replies(stream)) do
+    statuses[id] = reply.body:byte() or 0
   end
-  return replies, kinds
+  for kind in client.each_frame(stream) do
+    kinds[kind] = (kinds[kind] or 0) + 1
+  end
+  return statuses, kinds
 end
 
 return client

@@ -40,16 +40,12 @@ io.open = function() return nil, "no file" end -- luacheck: ignore
 
 ---- Input ------------------------------------------------------------------------------------------------------------
 
-local function framed(kind, body)
-  return string.pack("<I4I1", 1 + #body, kind) .. body
-end
-
 local function seeds()
   local list = {}
   for _, row in ipairs(harness.vectors "ops.tsv") do
     local op = harness.unhex(row[3])
-    table.insert(list, framed(frames.REQUEST, string.pack("<I4I4I2", random(9), 1, 1) .. op))
-    table.insert(list, framed(frames.KEYED_REQUEST, string.pack("<I4I4s1I2", random(9), 1, "key" .. random(9), 1) .. op))
+    table.insert(list, client.request(random(9), op))
+    table.insert(list, client.keyed_request(random(9), "key" .. random(9), op))
   end
   for _, row in ipairs(harness.vectors "marker.tsv") do
     table.insert(list, row[3] .. END)
@@ -62,11 +58,11 @@ local function seeds()
     string.pack("<I2I1I4I4I1s4", 1, 0xb0, 1, 1, 1, range),
   }
   for index, batch in ipairs(batches) do
-    table.insert(list, framed(frames.REQUEST, string.pack("<I4I4", index, 1) .. batch))
+    table.insert(list, client.frame(frames.REQUEST, string.pack("<I4I4", index, 1) .. batch))
   end
-  table.insert(list, framed(frames.CANCEL, string.pack("<I4", 3)))
-  table.insert(list, framed(frames.PING, string.pack("<I4", 3)))
-  table.insert(list, "framewire.hello,1,00000000000000aa" .. END)
+  table.insert(list, client.cancel(3))
+  table.insert(list, client.ping(3))
+  table.insert(list, client.hello(0xaa))
   table.insert(list, "framewire.echo," .. ("x"):rep(300) .. END)
   table.insert(list, "GET /core/reset HTTP/1.1\r\nHost: localhost\r\n\r\n")
   return list
@@ -161,11 +157,7 @@ end
 local id, key = 0, 0
 
 local function request(body, keyed)
-  local head = string.pack("<I4I4", id, id)
-  if keyed then
-    return framed(frames.KEYED_REQUEST, head .. string.pack("<s1I2", "own" .. key, 1) .. body)
-  end
-  return framed(frames.REQUEST, head .. string.pack("<I2", 1) .. body)
+  return keyed and client.keyed_request(id, "own" .. key, body, id) or client.request(id, body, id)
 end
 
 local last_change -- the last request and its reply, if it was a request that changes something

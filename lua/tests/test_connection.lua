@@ -179,7 +179,7 @@ end)
 
 test("binary frames in the same packet as the hello are read", function()
   local socket, _, take = connect()
-  socket:arrive(("framewire.hello,1,%016x%s"):format(5, END) .. request(1, "\x10"))
+  socket:arrive(client.hello(5) .. request(1, "\x10"))
   settle(take)
   local _, stop = socket.written:find(END, 1, true)
   eq(read_stream(socket.written:sub(stop + 1))[1], 0)
@@ -187,19 +187,19 @@ end)
 
 test("a cancel prevents a request that waits, and does nothing for one that was performed", function()
   local socket, _, take = link(1)
-  socket:arrive(request(1, "\x80") .. request(2, "\x80") .. string.pack("<I4I1I4", 5, frames.CANCEL, 2))
+  socket:arrive(request(1, "\x80") .. request(2, "\x80") .. client.cancel(2))
   settle(take)
   local replies = read_stream(socket.written)
   eq(replies[1], 0)
   eq(replies[2], nil)
-  socket:arrive(string.pack("<I4I1I4", 5, frames.CANCEL, 1) .. request(3, "\x80"))
+  socket:arrive(client.cancel(1) .. request(3, "\x80"))
   settle(take)
   eq(read_stream(socket.written)[3], 0)
 end)
 
 test("a ping is answered", function()
   local socket, _, take = link(1)
-  socket:arrive(string.pack("<I4I1I4", 5, frames.PING, 3))
+  socket:arrive(client.ping(3))
   settle(take)
   eq(socket.written, frames.encode_pong(3, 9))
 end)
@@ -207,7 +207,7 @@ end)
 test("bytes that are not a frame end the link with a goodbye", function()
   local bad = {
     string.pack("<I4", 0), string.pack("<I4", 0xFFFFFFFF), "\1\0\0\0\9", "\1\0\0\0\1",
-    request(1, "\xff"), request(1, "\x20\0\0"), request(1, "\x10\x10"), string.pack("<I4I1I2", 3, frames.PING, 1),
+    request(1, "\xff"), request(1, "\x20\0\0"), request(1, "\x10\x10"), client.frame(frames.PING, "\1\0"),
   }
   for index, bytes in ipairs(bad) do
     local socket, self, take = link(1)
@@ -255,7 +255,7 @@ test("no stream of bytes raises an error", function()
       greet(socket, take, math.random(5))
     end
     for _ = 1, 5 do
-      local bytes = request(math.random(9), "\x10") .. "core.step" .. END .. string.pack("<I4I1I4", 5, 3, 1)
+      local bytes = request(math.random(9), "\x10") .. "core.step" .. END .. client.cancel(1)
       local from = math.random(#bytes)
       socket:arrive(bytes:sub(from, math.random(from, #bytes)) .. string.char(math.random(0, 255)))
       if self.socket then

@@ -44,7 +44,7 @@ end
 local function link(name)
   local new = fake.socket()
   table.insert(listener.waiting, new)
-  new:arrive(("framewire.hello,1,%016x%s"):format(name, END))
+  new:arrive(client.hello(name))
   next_frame()
   new.written = ""
   return new
@@ -54,22 +54,20 @@ end
 -- bytes of the items, each of which begins with its kind (docs/protocol.md, section 6); or `kind KIND` for any other
 -- frame.
 local function received(socket)
-  local list, at, stream = {}, 1, socket.written
+  local list, stream = {}, socket.written
   socket.written = ""
-  while at <= #stream do
-    local body
-    body, at = string.unpack("<s4", stream, at)
-    if body:byte() == frames.REPLY then
-      table.insert(list, ("reply %d %d"):format(string.unpack("<I4", body, 2), body:byte(12)))
-    elseif body:byte() == frames.EVENT then
-      local frame, count, items = string.unpack("<I4I2", body, 2)
+  for kind, body in client.each_frame(stream) do
+    if kind == frames.REPLY then
+      table.insert(list, ("reply %d %d"):format(string.unpack("<I4", body), body:byte(11)))
+    elseif kind == frames.EVENT then
+      local frame, count, items = string.unpack("<I4I2", body)
       eq(frame, emu.frame)
       table.insert(list, ("event %d"):format(count))
       for index = items, #body do
         list[#list] = list[#list] .. (" %d"):format(body:byte(index))
       end
     else
-      table.insert(list, "kind " .. body:byte())
+      table.insert(list, "kind " .. kind)
     end
   end
   return table.concat(list, ", ")
@@ -228,7 +226,7 @@ served("in lockstep, a frame runs when a link asks for it, and later requests wa
     elseif waits == 10 then
       ask(new, 3, "<I1I4", ADVANCE, 2)
       ask(new, 4, "<I1", 0x10)
-      new:arrive(string.pack("<I4I1I4", 5, frames.PING, 1))
+      new:arrive(client.ping(1))
     elseif waits == 20 then
       ask(new, 5, "<I1", RESUME)
     end
@@ -269,7 +267,7 @@ served("`advance` returns the frame that was reached, even after a reset or if t
   server.frame()
   local again = fake.socket()
   table.insert(listener.waiting, again)
-  again:arrive(("framewire.hello,1,%016x%s"):format(213, END))
+  again:arrive(client.hello(213))
   again:arrive(client.request(3, string.pack("<I1I4", ADVANCE, 2), 3))
   again:arrive(client.request(4, string.pack("<I1", RESUME), 3))
   server.frame()
@@ -283,7 +281,7 @@ served("pings and version messages do not extend the time-out of lockstep", func
   ask(new, 1, "<I1I4", LOCKSTEP, 40)
   for _, each in ipairs { new, prober } do
     on_each_wait(each, function()
-      new:arrive(string.pack("<I4I1I4", 5, frames.PING, 1))
+      new:arrive(client.ping(1))
       prober:arrive("framewire.version" .. END)
     end)
   end
@@ -336,7 +334,7 @@ test("seconds with lockstep in them do not change the serving time", function()
 end)
 
 local function keyed(id, key, batch)
-  return string.pack("<s4", string.pack("<I1I4I4s1I2", frames.KEYED_REQUEST, id, id, key, 1) .. batch)
+  return client.keyed_request(id, key, batch, id)
 end
 
 served("a repeat of a keyed `advance` is busy until its frames have run, and then returns the frame reached", function()
@@ -399,8 +397,7 @@ served("a batch in which `advance` is not the last operation is refused as a who
   ask(new, 1, "<I1I4", LOCKSTEP, 20)
   next_frame()
   new.written = ""
-  local batch = string.pack("<I1I4I4I2I1I1I4I1", frames.REQUEST, 2, 2, 3, RESET, ADVANCE, 1, RESUME)
-  new:arrive(string.pack("<s4", batch))
+  new:arrive(client.request(2, string.pack("<I1I1I4I1", RESET, ADVANCE, 1, RESUME), 2, 3))
   next_frame()
   eq(new.written:find("`advance` must be the last operation of its batch", 1, true) ~= nil, true, new.written)
   eq(table.concat(emu.calls, " "):find("reset", 1, true), nil, "the reset")

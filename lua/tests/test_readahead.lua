@@ -1,5 +1,4 @@
 local client = require "client"
-local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
 local operations = require "operations"
@@ -44,16 +43,22 @@ local function run(self, take)
   error("it does not come to an end")
 end
 
--- The first result of the reply to request `id`.
+-- The encoded results in the reply to request `id`.
 local function result(stream, id)
-  local at = 1
-  while at <= #stream do
-    local body
-    body, at = string.unpack("<s4", stream, at)
-    if body:byte() == frames.REPLY and string.unpack("<I4", body, 2) == id then
-      return body:sub(12)
-    end
+  local reply = client.replies(stream)[id]
+  return reply and reply.body
+end
+
+-- Connects a link that asks for `length` bytes of the ROM, and gives it turns until the script has read the first part.
+-- Returns what `link` returns.
+local function link_with_begun_read(name, length)
+  local socket, self, take, reads = link(name)
+  socket:arrive(client.request(1, read(0x08000000, length)))
+  while #reads == 0 do
+    take(-math.huge) -- reads one part: the time of this turn is over from the beginning
   end
+  eq(self.deferred[1].ahead ~= nil, true)
+  return socket, self, take
 end
 
 test("16 MiB of a ROM are read in small parts, and other requests are performed in the meantime", function()
@@ -90,8 +95,7 @@ test("memory other than a ROM is read all at once, even in a batch that also rea
   socket:arrive(client.request(1, read(0x02000000, MIB)))
   run(self, take)
   eq(reads[1], MIB)
-  local batch = string.pack("<I4I4I2", 2, 2, 2) .. read(0x02000000, 100) .. read(0x08000000, MIB + 3)
-  socket:arrive(string.pack("<s4", "\1" .. batch))
+  socket:arrive(client.request(2, read(0x02000000, 100) .. read(0x08000000, MIB + 3), 2, 2))
   run(self, take)
   eq(reads[2], 3, "the last part first")
   eq(reads[#reads], 100, "the memory after all of the ROM")
@@ -110,8 +114,7 @@ test("bytes of the ROM that may be ports are read together with the rest of the 
       end
       return read_range(core, address, length)
     end
-    local batch = string.pack("<I4I4I2", 1, 1, 2) .. read(order[1], 4 * MIB) .. read(order[2], MIB // 4)
-    socket:arrive(string.pack("<s4", "\1" .. batch))
+    socket:arrive(client.request(1, read(order[1], 4 * MIB) .. read(order[2], MIB // 4), 1, 2))
     run(self, take)
     eq(#result(socket.written, 1), 6 + 4 * MIB + 6 + MIB // 4)
     for _, tick in ipairs(port_reads) do
@@ -121,12 +124,7 @@ test("bytes of the ROM that may be ports are read together with the rest of the 
 end)
 
 test("if another game is loaded during a read, all bytes are from the new ROM", function()
-  local socket, self, take, reads = link(802)
-  socket:arrive(client.request(1, read(0x08000000, 4 * MIB)))
-  while #reads == 0 do
-    take(-math.huge) -- reads one part: the time of this turn is over from the beginning
-  end
-  eq(self.deferred[1].ahead ~= nil, true)
+  local socket, self, take = link_with_begun_read(802, 4 * MIB)
   emu.game = "\0\0\0\2"
   emu.readRange = function(_, _, length) return ("n"):rep(length) end
   run(self, take)
@@ -135,12 +133,7 @@ end)
 
 test("if the ROM is patched during a read, all bytes in the reply are from after the patch", function()
   local other, _, take_other = client.link(805)
-  local socket, self, take, reads = link(804)
-  socket:arrive(client.request(1, read(0x08000000, 16 * MIB)))
-  while #reads == 0 do
-    take(-math.huge) -- reads one part: the time of this turn is over from the beginning
-  end
-  eq(self.deferred[1].ahead ~= nil, true)
+  local socket, self, take = link_with_begun_read(804, 16 * MIB)
   rawset(emu, "memory", { cart0 = { size = function() return 32 * MIB end, write8 = function() end } })
   emu.readRange = function(_, _, length) return ("p"):rep(length) end
   other:arrive(client.request(1, string.pack("<I1s4I4I1", 0x39, "cart0", 1, 1)))
@@ -152,11 +145,7 @@ end)
 
 test("if code writes to the ROM during a read, all bytes in the reply are from after the write", function()
   local other, _, take_other = client.link(807)
-  local socket, self, take, reads = link(806)
-  socket:arrive(client.request(1, read(0x08000000, 16 * MIB)))
-  while #reads == 0 do
-    take(-math.huge) -- reads one part: the time of this turn is over from the beginning
-  end
+  local socket, self, take = link_with_begun_read(806, 16 * MIB)
   emu.write8 = function() emu.readRange = function(_, _, length) return ("w"):rep(length) end end
   operations.scripts.allowed = true
   other:arrive(client.request(1, string.pack("<I1s4", 0xd0, "emu:write8(0x08000000, 1)")))

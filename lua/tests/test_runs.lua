@@ -1,7 +1,6 @@
 local client = require "client"
 local emulator = require "emulator"
 local fake = require "fake"
-local frames = require "frames"
 local game = require "game"
 local harness = require "harness"
 local lockstep = require "lockstep"
@@ -43,23 +42,14 @@ local function link(name)
     take()
   end
   local function replies()
-    local found, at = {}, 1
-    while at <= #socket.written do
-      local body
-      body, at = string.unpack("<s4", socket.written, at)
-      if body:byte() == frames.REPLY then
-        local id, at_frame, count = string.unpack("<I4I4I2", body, 2)
-        found[id] = { frame = at_frame, count = count, body = body:sub(12) }
-      end
-    end
-    return found
+    return client.replies(socket.written)
   end
   local function send(id, count, ops)
-    socket:arrive(string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, 1, count) .. ops))
+    socket:arrive(client.request(id, ops, 1, count))
     client.settle(take)
   end
   local function send_keyed(id, key, count, ops)
-    socket:arrive(string.pack("<s4", string.pack("<I1I4I4s1I2", frames.KEYED_REQUEST, id, 1, key, count) .. ops))
+    socket:arrive(client.keyed_request(id, key, ops, 1, count))
     client.settle(take)
   end
   return {
@@ -80,6 +70,14 @@ local function ends(reply)
     list[#list + 1] = table.concat({ string.unpack("<I1I1I4I4", reply.body, place) }, " ", 1, 4)
   end
   return table.concat(list, "; ")
+end
+
+-- Makes `emu` count the keys that are held. Returns a function that returns them.
+local function held_keys()
+  local held = 0
+  emu.addKeys = function(_, keys) held = held | keys end
+  emu.clearKeys = function(_, keys) held = held & ~keys end
+  return function() return held end
 end
 
 test("the operations after a run are performed in the frame in which its condition holds", function()
@@ -111,17 +109,15 @@ end)
 
 test("steps follow each other, and hold their keys", function()
   local it = link(103)
-  local held = 0
-  emu.addKeys = function(_, keys) held = held | keys end
-  emu.clearKeys = function(_, keys) held = held & ~keys end
+  local held = held_keys()
   local hold = ("<I4I2I4I2"):pack(0, 1, 50, 0)
   it.send(1, 1, run_op(steps { step(50, { frame_is(11) }, hold), step(2, {}), step(4, { frame_is(99) }, nil, 1),
     step(4, { frame_is(99) }), step(5, {}) }))
-  eq(held, 1)
+  eq(held(), 1)
   it.frame()
-  eq(held, 1)
+  eq(held(), 1)
   it.frame()
-  eq(held, 0)
+  eq(held(), 0)
   for _ = 1, 10 do
     it.frame()
   end
@@ -178,15 +174,13 @@ end)
 
 test("a cancelled run releases its keys and performs nothing more", function()
   local it = link(108)
-  local held = 0
-  emu.addKeys = function(_, keys) held = held | keys end
-  emu.clearKeys = function(_, keys) held = held & ~keys end
+  local held = held_keys()
   it.send(1, 2, run_op(steps { step(50, {}, ("<I4I2I4I2"):pack(0, 2, 50, 0)) }) .. "\x10")
   it.frame()
-  eq(held, 2)
-  it.socket:arrive(string.pack("<s4", string.pack("<I1I4", frames.CANCEL, 1)))
+  eq(held(), 2)
+  it.socket:arrive(client.cancel(1))
   client.settle(it.take)
-  eq(held, 0)
+  eq(held(), 0)
   local reply = it.replies()[1]
   eq(reply.count, 1)
   eq(reply.body:byte(), 4)
@@ -267,14 +261,6 @@ test("an `advance` that is complete is not refused if lockstep ends during a lat
   eq(ends(replies[2]), "0 0 1 10", "the run before the other `advance`")
   eq(replies[2].body:find("lockstep", 1, true) ~= nil, true, "the other `advance` is refused")
 end)
-
--- Makes `emu` count the keys that are held. Returns a function that returns them.
-local function held_keys()
-  local held = 0
-  emu.addKeys = function(_, keys) held = held | keys end
-  emu.clearKeys = function(_, keys) held = held & ~keys end
-  return function() return held end
-end
 
 local HOLD_A = ("<I4I2I4I2"):pack(0, 1, 50, 0)
 

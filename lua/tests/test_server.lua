@@ -1,6 +1,5 @@
 local client = require "client"
 local fake = require "fake"
-local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
 local log = require "log"
@@ -31,6 +30,18 @@ local function served(name, run)
   test(name, function() serve(run) end)
 end
 
+-- Defines a test that runs while a new server runs. Its function also gets the clock, whose second is `now`.
+local function served_by_clock(name, run)
+  served(name, function(listener)
+    local real_time, clock = os.time, { now = os.time() }
+    os.time = function() return clock.now end -- luacheck: ignore
+    server.frame()
+    local fine, problem = xpcall(run, debug.traceback, listener, clock)
+    os.time = real_time -- luacheck: ignore
+    assert(fine, problem)
+  end)
+end
+
 -- Adds a client that waits to be accepted, and has sent `bytes`.
 local function arrives(listener, bytes)
   local new = fake.socket()
@@ -57,47 +68,42 @@ local function with_connections(count, run)
 end
 
 -- Runs this many seconds with ten frames each. Calls `each_second` at the beginning of each second.
-local function pass(seconds, each_second)
-  local real_time, now = os.time, os.time()
-  os.time = function() return now end -- luacheck: ignore
+local function pass(clock, seconds, each_second)
   for _ = 1, seconds do
-    now = now + 1
+    clock.now = clock.now + 1
     each_second()
     for _ = 1, 10 do
       server.frame()
     end
   end
-  os.time = real_time -- luacheck: ignore
 end
 
-local PING = string.pack("<I4I1I4", 5, frames.PING, 1)
+local PING = client.ping(1)
 
-served("a link that has stopped sending pings is disconnected, one that sends them or never did is not", function(listener)
+local STOPPED = "a link that has stopped sending pings is disconnected, one that sends them or never did is not"
+served_by_clock(STOPPED, function(listener, clock)
   local links = {}
   for name = 1, 3 do
-    links[name] = arrives(listener, ("framewire.hello,1,%016x%s"):format(name, END))
+    links[name] = arrives(listener, client.hello(name))
   end
   server.frame()
   links[1]:arrive(PING)
-  pass(limits.silent_seconds, function() links[2]:arrive(PING) end)
+  pass(clock, limits.silent_seconds, function() links[2]:arrive(PING) end)
   eq(links[1].closed, 0, "not too early")
-  pass(2, function() links[2]:arrive(PING) end)
+  pass(clock, 2, function() links[2]:arrive(PING) end)
   eq(links[1].closed, 1)
-  pass(3 * limits.silent_seconds, function() links[2]:arrive(PING) end)
+  pass(clock, 3 * limits.silent_seconds, function() links[2]:arrive(PING) end)
   eq(links[2].closed, 0)
   eq(links[3].closed, 0)
 end)
 
-served("hours in which mGBA was paused do not count as silence", function(listener)
-  local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(1, END) .. PING)
+served_by_clock("hours in which mGBA was paused do not count as silence", function(listener, clock)
+  local link = arrives(listener, client.hello(1) .. PING)
   server.frame()
-  local real_time, now = os.time, os.time()
-  os.time = function() return now end -- luacheck: ignore
   for _ = 1, 5 do
-    now = now + 3600
+    clock.now = clock.now + 3600
     server.frame()
   end
-  os.time = real_time -- luacheck: ignore
   eq(link.closed, 0)
 end)
 
@@ -184,7 +190,7 @@ test("stopping sends the reason to links, closes all connections and releases ke
   local link, texter, listening
   serve(function(listener)
     listening = listener
-    link = arrives(listener, ("framewire.hello,1,%016x%s"):format(31, END))
+    link = arrives(listener, client.hello(31))
     texter = arrives(listener, "mgba-http.button.hold,L,1000" .. END)
     server.frame()
     link.written = ""
@@ -219,16 +225,15 @@ served("a client whose messages end every wait early still gets its long replies
   assert(unsent < 10000, ("%d bytes of %d messages were not sent"):format(unsent, first + asked))
 end)
 
-served("the request after a run is performed in the frame in which the run ends", function(listener)
-  local real_time, now, frame = os.time, os.time(), 9
-  os.time = function() return now end -- luacheck: ignore
+served_by_clock("the request after a run is performed in the frame in which the run ends", function(listener, clock)
+  local frame = 9
   emu.currentFrame = function() return frame end
-  local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(71, END))
+  local link = arrives(listener, client.hello(71))
   -- Frames without a request let the budget (see steering.lua) grow.
   for _ = 1, 3 * ticks.per_second do
     frame = frame + 1
     server.frame()
-    now = frame % 60 == 0 and now + 1 or now
+    clock.now = clock.now + (frame % 60 == 0 and 1 or 0)
   end
   local count = 2 * ticks.per_second
   local steps = ("<I1I2I4I1s4I1"):pack(0, 1, count, 0, "", 0)
@@ -247,27 +252,14 @@ served("the request after a run is performed in the frame in which the run ends"
     frame = frame + 1
     server.frame()
   end
-  os.time = real_time -- luacheck: ignore
   local replies = client.read_stream(link.written:sub(link.written:find(END, 1, true) + #END))
   eq(replies[1], 0, "the run's reply")
   eq(replies[2], 0, "the reply to the request after it")
 end)
 
--- Defines a test that runs while a new server runs. Its function also gets the clock, whose second is `now`.
-local function served_by_clock(name, run)
-  served(name, function(listener)
-    local real_time, clock = os.time, { now = os.time() }
-    os.time = function() return clock.now end -- luacheck: ignore
-    server.frame()
-    local fine, problem = xpcall(run, debug.traceback, listener, clock)
-    os.time = real_time -- luacheck: ignore
-    assert(fine, problem)
-  end)
-end
-
 -- Connects a link whose session has the number `name`.
 local function link(listener, name)
-  local new = arrives(listener, ("framewire.hello,1,%016x%s"):format(name, END))
+  local new = arrives(listener, client.hello(name))
   server.frame()
   new.written = ""
   return new
@@ -275,8 +267,7 @@ end
 
 -- A request with this many bytes, which resets the console.
 local function long_request(id, size)
-  local batch = ("\1" .. ("<s4"):pack(("x"):rep(size))) .. "\x80"
-  return string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, 1, 2) .. batch)
+  return client.request(id, "\1" .. ("<s4"):pack(("x"):rep(size)) .. "\x80", 1, 2)
 end
 
 local PAUSED = 10 -- seconds
@@ -288,7 +279,7 @@ served_by_clock("a paused mGBA performs no withdrawn request later, however much
     emu.calls = {}
     for id = 1, 4 do
       sent[id] = long_request(id, 600 * 1024)
-      sent[4 + id] = string.pack("<I4I1I4", 5, frames.CANCEL, id)
+      sent[4 + id] = client.cancel(id)
     end
     local stream = table.concat(sent) .. client.request(5, "\x10")
     clock.now = clock.now + PAUSED

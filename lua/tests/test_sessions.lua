@@ -6,8 +6,9 @@ local refusal = require "refusal"
 local sessions = require "sessions"
 local test, eq = harness.test, harness.eq
 
-local function request(id, answered, batch)
-  local data = string.pack("<I4I4I2", id, answered, 1) .. batch
+-- A request with a batch of `count` operations, or one.
+local function request(id, answered, batch, count)
+  local data = string.pack("<I4I4I2", id, answered, count or 1) .. batch
   return frames.decode_request(data, 1, #data + 1)
 end
 
@@ -88,8 +89,7 @@ test("replies that are too large to keep are dropped, and their requests are not
   local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
   local batch = string.pack("<I1I1I4I4", 0x80, 0x23, WORK_RAM, limits.range)
   for id = 1, 4 do
-    local data = string.pack("<I4I4I2", id, 1, 2) .. batch
-    sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+    sessions.answer(session, request(id, 1, batch, 2))
   end
   eq(session.bytes <= limits.reply_bytes, true, "the bytes kept are bounded")
   eq(status(sessions.answer(session, request(1, 1, RESET))), refusal.LOST)
@@ -99,8 +99,7 @@ end)
 
 test("a batch stops at the first operation that fails", function()
   local session = begin()
-  local data = string.pack("<I4I4I2", 1, 1, 3) .. READ .. "\x51\x0a" .. RESET
-  local reply = sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+  local reply = sessions.answer(session, request(1, 1, READ .. "\x51\x0a" .. RESET, 3))
   local _, _, id, _, count = string.unpack("<I4I1I4I4I2", reply)
   eq(id, 1)
   eq(count, 2)
@@ -110,8 +109,7 @@ end)
 test("a batch that uses memory that does not exist is refused before any operation is performed", function()
   local session = begin { currentFrame = 1, platform = 1 }
   local function reply(flag)
-    local data = string.pack("<I4I4I2", 1, 1, flag | 2) .. RESET .. string.pack("<I1I4", 0x20, 0x10000)
-    return sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+    return sessions.answer(session, request(1, 1, RESET .. string.pack("<I1I4", 0x20, 0x10000), flag | 2))
   end
   local refused = reply(0)
   eq(status(refused), refusal.NOT_DONE)
@@ -124,8 +122,7 @@ end)
 
 test("a reply larger than a frame is refused", function()
   local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
-  local data = string.pack("<I4I4I2", 1, 1, 2) .. string.pack("<I1I4I4", 0x23, WORK_RAM, limits.range):rep(2)
-  local reply = sessions.answer(session, frames.decode_request(data, 1, #data + 1))
+  local reply = sessions.answer(session, request(1, 1, string.pack("<I1I4I4", 0x23, WORK_RAM, limits.range):rep(2), 2))
   eq(#reply < limits.frame, true)
   eq(reply:byte(16 + 6 + limits.range), refusal.TOO_LARGE, "the second result")
 end)

@@ -1,6 +1,5 @@
 local client = require "client"
 local fake = require "fake"
-local frames = require "frames"
 local harness = require "harness"
 local limits = require "limits"
 local ticks = require "ticks"
@@ -121,7 +120,7 @@ test("a request that is cancelled while it waits for a frame is not performed", 
     .. client.request(3, read_range(3000)))
   settle(take)
   eq(#self.deferred, 2)
-  socket:arrive(string.pack("<I4I1I4", 5, frames.CANCEL, 3))
+  socket:arrive(client.cancel(3))
   settle(take)
   ticks.now = ticks.now + 1
   settle(take)

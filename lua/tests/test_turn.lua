@@ -8,13 +8,9 @@ local ticks = require "ticks"
 local turn = require "turn"
 local test, eq = harness.test, harness.eq
 local connect, link, settle = client.connect, client.link, client.settle
-local request, read_stream, END = client.request, client.read_stream, client.END
+local request, cancel, read_stream, END = client.request, client.cancel, client.read_stream, client.END
 
 local RESET = "\x80"
-
-local function cancel(id)
-  return string.pack("<I4I1I4", 5, frames.CANCEL, id)
-end
 
 local function resets()
   return fake.count_calls("reset")
@@ -72,7 +68,7 @@ end)
 test("at level debug, log lines have the name of a request that was traced", function()
   local socket, _, take = link(23)
   local function trace(id, name)
-    return string.pack("<I4I1I4s4", 9 + #name, frames.TRACE, id, name)
+    return client.frame(frames.TRACE, string.pack("<I4s4", id, name))
   end
   log.set_level "debug"
   local before = console
@@ -134,6 +130,19 @@ end)
 local HEAD = "Host: 127.0.0.1:8888\r\nContent-Type: text/plain\r\nOrigin: http://evil.example\r\n\r\n"
 local BODY = ";" .. END .. "coreAdapter.reset" .. END
 
+-- Connects a client that sends `text` in pieces of `size` bytes, until the script closes the connection. Gives a turn
+-- after each piece. Returns what `client.connect` returns.
+local function send_in_pieces(text, size)
+  local socket, self, take = connect()
+  for at = 1, #text, size do
+    if self.socket then
+      socket:arrive(text:sub(at, at + size - 1))
+      take()
+    end
+  end
+  return socket, self, take
+end
+
 test("no message in an HTTP request is performed, whatever pieces it arrives in", function()
   local requests = {
     "GET / HTTP/1.1\r\n" .. HEAD,
@@ -146,13 +155,7 @@ test("no message in an HTTP request is performed, whatever pieces it arrives in"
   log.set_level("warn")
   for index, text in ipairs(requests) do
     for _, size in ipairs { #text, 1000, 7 } do
-      local socket, self, take = connect()
-      for at = 1, #text, size do
-        if self.socket then
-          socket:arrive(text:sub(at, at + size - 1))
-          take()
-        end
-      end
+      local socket = send_in_pieces(text, size)
       local case = ("request %d in pieces of %d"):format(index, size)
       eq(socket.closed, 1, case)
       eq(#emu.calls, 0, case)
@@ -200,13 +203,7 @@ test("no message is performed after first bytes that are not a message, whatever
   for index, beginning in ipairs(beginnings) do
     local text = beginning .. "<|END|>core.addKey,0<|END|>framewire.echo,x<|END|>"
     for _, size in ipairs { #text, 1000, 7, 1 } do
-      local socket, self, take = connect()
-      for at = 1, #text, size do
-        if self.socket then
-          socket:arrive(text:sub(at, at + size - 1))
-          take()
-        end
-      end
+      local socket = send_in_pieces(text, size)
       local case = ("beginning %d in pieces of %d"):format(index, size)
       eq(socket.closed, 1, case)
       eq(#emu.calls, 0, case)
@@ -231,12 +228,7 @@ end)
 test("a known first message is performed, whatever pieces it arrives in", function()
   for _, text in ipairs { "framewire.echo,x", "\r\n framewire.echo,x" } do
     for size = 1, #text do
-      local socket, _, take = connect()
-      local bytes = text .. END
-      for at = 1, #bytes, size do
-        socket:arrive(bytes:sub(at, at + size - 1))
-        take()
-      end
+      local socket, _, take = send_in_pieces(text .. END, size)
       settle(take)
       eq(socket.written, "x" .. END, ("%q in pieces of %d"):format(text, size))
     end
