@@ -1,7 +1,7 @@
 //! One connection to Framewire's script. Many requests can be open; the script answers them in any order.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use framewire_protocol::{Decoder, Frame};
 use tokio::io::AsyncWriteExt;
@@ -10,20 +10,14 @@ use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::silence::{self, SilenceCheck};
-use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
+use crate::state::{ConnectionEnd, LinkState, READ, TICK, TURNS, asked_to_stop};
 
 /// Bytes that may wait to be written. Further requests wait in the session.
 const MAX_OUT: usize = 1 << 20;
 /// Submissions taken from the queue at a time.
 const BURST: usize = 256;
-/// Time between two checks of the deadlines and of the heartbeat.
-const TICK: Duration = Duration::from_millis(20);
-/// Bytes per read.
-const READ: usize = 64 * 1024;
 /// How many full reads in a row are done before the loop handles anything else.
 const READS: usize = 4;
-/// After this many iterations, the loop yields to other tasks of the runtime.
-const TURNS: usize = 64;
 
 /// A connection after the script has answered the hello.
 struct BinaryConnection<'a> {

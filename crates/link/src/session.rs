@@ -93,9 +93,14 @@ impl Session {
         self.open.is_empty()
     }
 
+    /// Number of the oldest open request, or of the next request if none is open.
+    fn oldest(&self) -> u64 {
+        self.open.keys().next().copied().unwrap_or(self.next)
+    }
+
     /// Appends the frames of requests that were not passed to this connection yet, until `out` holds `limit` bytes.
     pub fn encode_unsent(&mut self, out: &mut Vec<u8>, limit: usize) {
-        let answered = self.open.keys().next().copied().unwrap_or(self.next) as u32;
+        let answered = self.oldest() as u32;
         for (&id, request) in self.open.range_mut(self.unsent..) {
             if out.len() >= limit {
                 return;
@@ -133,7 +138,7 @@ impl Session {
 
     /// Answers a request. A late reply is dropped.
     pub fn answer(&mut self, id: u32, outcome: Outcome) {
-        let oldest = self.open.keys().next().copied().unwrap_or(self.next);
+        let oldest = self.oldest();
         let id = oldest + u64::from(id.wrapping_sub(oldest as u32));
         if let Some(open) = self.remove(id) {
             (open.respond)(Ok(outcome));
@@ -192,7 +197,7 @@ impl Session {
         if !remembered {
             self.fail(lost, OpenRequest::may_be_done);
         }
-        self.unsent = self.open.keys().next().copied().unwrap_or(self.next);
+        self.unsent = self.oldest();
     }
 
     /// Fails every open request that was never sent. The others wait until the script is back.

@@ -12,6 +12,13 @@ use crate::session::{Session, Submission};
 use crate::silence::{self, SilenceCheck};
 use crate::{Config, LinkError, Listen, Notice, Phase, Script, Status};
 
+/// Time between two checks of the deadlines and of the heartbeat.
+pub(crate) const TICK: Duration = Duration::from_millis(20);
+/// Bytes per read.
+pub(crate) const READ: usize = 64 * 1024;
+/// After this many iterations, the loop of a connection yields to other tasks of the runtime.
+pub(crate) const TURNS: usize = 64;
+
 /// The state of a link. Its connections use it one after the other.
 pub(crate) struct LinkState {
     pub config: Config,
@@ -86,7 +93,7 @@ impl LinkState {
 
     /// The error for a request that misses its deadline now. While there is no connection to the script, also the error
     /// for a request that may have been performed on an earlier connection.
-    fn reasons(&self) -> (LinkError, Option<LinkError>) {
+    pub fn reasons(&self) -> (LinkError, Option<LinkError>) {
         let status = self.status.lock();
         let address = || self.config.address.clone();
         let broken = |problem: &str| LinkError::Broken { address: address(), problem: problem.to_owned() };

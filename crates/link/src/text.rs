@@ -12,18 +12,12 @@ use crate::LinkError;
 use crate::checks::{self, DomainSizes};
 use crate::session::OpenRequest;
 use crate::silence::{self, SilenceCheck};
-use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
+use crate::state::{ConnectionEnd, LinkState, READ, TICK, TURNS, asked_to_stop};
 
-/// Time between two checks of the deadlines and of the heartbeat.
-const TICK: Duration = Duration::from_millis(20);
 /// Time between two heartbeats. The script needs a frame for each one.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Bytes per read.
-const READ: usize = 64 * 1024;
 /// The largest number of bytes of a reply. As text, the largest range of memory takes 48 MiB.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
-/// After this many iterations, the loop yields to other tasks of the runtime.
-const TURNS: usize = 64;
 
 /// The error for a change with an idempotency key.
 const KEYED: &str = "mGBA-http's script cannot remember what it has done under a key: leave the key out, or load Framewire's \
@@ -333,13 +327,10 @@ impl TextConnection<'_> {
         let overdue = |(waiting, _): &mut (Waiting, Instant)| matches!(waiting, Waiting::Work(work) if work.request.deadline <= now);
         if let Some((Waiting::Work(work), since)) = self.waiting.take_if(overdue) {
             self.waiting = Some((Waiting::Expired, since));
-            let address = self.state.config.address.clone();
             let error = if work.may_have_changed() {
-                LinkError::Overdue { address }
-            } else if self.state.status.lock().stalled {
-                LinkError::Stalled { address }
+                LinkError::Overdue { address: self.state.config.address.clone() }
             } else {
-                LinkError::Late { address }
+                self.state.reasons().0
             };
             (work.request.respond)(Err(error));
         }

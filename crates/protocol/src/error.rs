@@ -55,16 +55,6 @@ impl Wire for Status {
     }
 }
 
-/// The message of [`OpError::key_reused`]. The script for a stock mGBA has the same text.
-const KEY_REUSED: &str = "the key was used for another request; choose a new one";
-
-/// The message of [`OpError::outcome_dropped`]. The script has the same text.
-const OUTCOME_DROPPED: &str = "it was done before, and its reply is not kept any more";
-
-/// The message of [`OpError::keys_full`]. The script has the same text.
-const KEYS_FULL: &str = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or \
-                         without a key if it may be done twice";
-
 /// Why an operation was refused or failed: the kind, and a message for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -86,36 +76,38 @@ impl OpError {
         OpError::new(Status::BadArgument, message)
     }
 
+    // The script for a stock mGBA has the same texts as the next three functions.
+
     /// The key of a batch was already used for another batch.
     pub fn key_reused() -> Self {
-        OpError::bad_argument(KEY_REUSED)
-    }
-
-    /// Whether it is [`OpError::key_reused`].
-    pub fn is_key_reused(&self) -> bool {
-        self.status == Status::BadArgument && self.message == KEY_REUSED
+        OpError::bad_argument("the key was used for another request; choose a new one")
     }
 
     /// The batch with this key was performed, and its outcome is no longer kept.
     pub fn outcome_dropped() -> Self {
-        OpError::new(Status::Lost, OUTCOME_DROPPED)
-    }
-
-    /// Whether it is [`OpError::outcome_dropped`].
-    pub fn is_outcome_dropped(&self) -> bool {
-        self.status == Status::Lost && self.message == OUTCOME_DROPPED
+        OpError::new(Status::Lost, "it was done before, and its reply is not kept any more")
     }
 
     /// There is no room to remember another key.
     pub fn keys_full() -> Self {
-        OpError::new(Status::Busy, KEYS_FULL)
+        let message = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or \
+                       without a key if it may be done twice";
+        OpError::new(Status::Busy, message)
+    }
+
+    /// Whether it is [`OpError::key_reused`].
+    pub fn is_key_reused(&self) -> bool {
+        *self == OpError::key_reused()
+    }
+
+    /// Whether it is [`OpError::outcome_dropped`].
+    pub fn is_outcome_dropped(&self) -> bool {
+        *self == OpError::outcome_dropped()
     }
 
     /// Whether it refuses a whole batch because of its key.
     pub fn is_about_key(&self) -> bool {
-        self.is_key_reused()
-            || self.is_outcome_dropped()
-            || self.status == Status::Busy && self.message == KEYS_FULL
+        self.is_key_reused() || self.is_outcome_dropped() || *self == OpError::keys_full()
     }
 
     /// The emulator tried and failed.

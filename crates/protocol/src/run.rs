@@ -2,6 +2,8 @@
 //!
 //! In this crate, conditions are only bytes. `framewire-expression` encodes and evaluates them.
 
+use std::fmt::Display;
+
 use crate::error::OpError;
 use crate::key::Keys;
 use crate::timeline::{self, KeyStep, MAX_STEPS};
@@ -100,18 +102,10 @@ impl RunSteps {
         if !(1..=MAX_RUN_STEPS).contains(&self.steps.len()) {
             return Err(format!("steps: {} of them; use 1 to {MAX_RUN_STEPS}", self.steps.len()));
         }
-        if self.stop.len() > MAX_CONDITIONS {
-            let count = self.stop.len();
-            return Err(format!("stop: {count} conditions; at most {MAX_CONDITIONS} are accepted"));
-        }
+        check_conditions(&self.stop, "stop")?;
         for (index, step) in self.steps.iter().enumerate() {
             let place = format!("steps[{index}]");
-            if step.until.len() > MAX_CONDITIONS {
-                let count = step.until.len();
-                return Err(format!(
-                    "{place}.until: {count} conditions; at most {MAX_CONDITIONS} are accepted"
-                ));
-            }
+            check_conditions(&step.until, format_args!("{place}.until"))?;
             if step.frames == 0 {
                 return Err(format!("{place}.frames is 0; use 1 to {MAX_RUN_FRAMES}"));
             }
@@ -130,6 +124,13 @@ impl RunSteps {
             ));
         }
         Ok(())
+    }
+}
+
+fn check_conditions(conditions: &[Condition], place: impl Display) -> Result<(), String> {
+    match conditions.len() {
+        0..=MAX_CONDITIONS => Ok(()),
+        count => Err(format!("{place}: {count} conditions; at most {MAX_CONDITIONS} are accepted")),
     }
 }
 
@@ -196,11 +197,7 @@ impl Wire for RunStep {
             value => return Err(DecodeError::Unknown { what: "flags of a step", value }),
         };
         let length = reader.get::<u32>()? as usize;
-        let mut bytes = Reader::new(reader.take(length, "keys")?);
-        let mut keys = Vec::new();
-        while bytes.remaining() > 0 {
-            keys.push(bytes.get()?);
-        }
+        let keys = Reader::new(reader.take(length, "keys")?).get_all()?;
         Ok(RunStep { frames, goes_on, keys, until: get_conditions(reader)? })
     }
 }
@@ -239,12 +236,7 @@ pub fn encode_ends(ends: &[StepEnd]) -> Vec<u8> {
 /// # Errors
 /// If the bytes are something else.
 pub fn decode_ends(bytes: &[u8]) -> Result<Vec<StepEnd>, DecodeError> {
-    let mut reader = Reader::new(bytes);
-    let mut ends = Vec::new();
-    while reader.remaining() > 0 {
-        ends.push(reader.get()?);
-    }
-    Ok(ends)
+    Reader::new(bytes).get_all()
 }
 
 /// Encodes the argument of [`Op::Evaluate`](crate::Op::Evaluate).

@@ -42,18 +42,16 @@ pub fn encode(steps: &[KeyStep]) -> Vec<u8> {
 /// # Errors
 /// If the bytes are not a valid timeline. The error says which rule they break.
 pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
+    let wrong = |problem: String| OpError::bad_argument(format!("steps: {problem}"));
     if !bytes.len().is_multiple_of(STEP) {
-        let message = format!("steps: {} bytes; a step has {STEP}", bytes.len());
-        return Err(OpError::bad_argument(message));
+        return Err(wrong(format!("{} bytes; a step has {STEP}", bytes.len())));
     }
-    if bytes.len() / STEP > MAX_STEPS {
-        let message = format!("steps: {} of them; at most {MAX_STEPS} are accepted", bytes.len() / STEP);
-        return Err(OpError::bad_argument(message));
+    let count = bytes.len() / STEP;
+    if count > MAX_STEPS {
+        return Err(wrong(format!("{count} of them; at most {MAX_STEPS} are accepted")));
     }
-    let mut reader = Reader::new(bytes);
-    let steps: Result<Vec<KeyStep>, _> = (0..bytes.len() / STEP).map(|_| reader.get()).collect();
-    let steps = steps.map_err(|error| OpError::bad_argument(format!("steps: {error}")))?;
-    check(&steps).map_err(|problem| OpError::bad_argument(format!("steps: {problem}")))?;
+    let steps: Vec<KeyStep> = Reader::new(bytes).get_all().map_err(|error| wrong(error.to_string()))?;
+    check(&steps).map_err(wrong)?;
     Ok(steps)
 }
 

@@ -97,29 +97,24 @@ pub fn encode(ranges: &[MemoryRange]) -> Vec<u8> {
 /// # Errors
 /// If there are too many ranges or bytes, or a range has a length that is not accepted.
 pub fn decode(bytes: &[u8]) -> Result<Vec<MemoryRange>, OpError> {
+    let wrong = |problem: String| OpError::bad_argument(format!("ranges: {problem}"));
     let mut reader = Reader::new(bytes);
     let mut ranges = Vec::new();
     while reader.remaining() > 0 {
         if ranges.len() == MAX_RANGES {
-            let message = format!(
-                "ranges: more than {MAX_RANGES}; watch fewer, or longer ones of up to {MAX_LENGTH} bytes"
-            );
-            return Err(OpError::bad_argument(message));
+            let most =
+                format!("more than {MAX_RANGES}; watch fewer, or longer ones of up to {MAX_LENGTH} bytes");
+            return Err(wrong(most));
         }
-        let range: MemoryRange =
-            reader.get().map_err(|error| OpError::bad_argument(format!("ranges: {error}")))?;
+        let range: MemoryRange = reader.get().map_err(|error| wrong(error.to_string()))?;
         if !(1..=MAX_LENGTH).contains(&range.length) {
-            let message = format!("ranges: length {}; 1 to {MAX_LENGTH} bytes are accepted", range.length);
-            return Err(OpError::bad_argument(message));
+            return Err(wrong(format!("length {}; 1 to {MAX_LENGTH} bytes are accepted", range.length)));
         }
         ranges.push(range);
     }
     match total(&ranges) {
         0..=MAX_WATCHED => Ok(ranges),
-        total => {
-            let message = format!("ranges: {total} bytes in all; at most {MAX_WATCHED} are accepted");
-            Err(OpError::bad_argument(message))
-        }
+        total => Err(wrong(format!("{total} bytes in all; at most {MAX_WATCHED} are accepted"))),
     }
 }
 

@@ -62,6 +62,15 @@ impl<'a> Reader<'a> {
         T::decode(self)
     }
 
+    /// Reads items until no bytes are left.
+    pub(crate) fn get_all<T: Wire>(&mut self) -> Result<Vec<T>, DecodeError> {
+        let mut items = Vec::new();
+        while self.remaining() > 0 {
+            items.push(self.get()?);
+        }
+        Ok(items)
+    }
+
     /// Fails if anything is left over.
     pub fn finish(&self) -> Result<(), DecodeError> {
         match self.rest.len() {

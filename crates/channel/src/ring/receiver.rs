@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::layout::{INLINE_MAX, MAX_MESSAGE};
-use crate::memory::{Memory, Side, Sleeper};
+use crate::memory::{Memory, Side, Sleeper, Slot};
 use crate::sync::{Ordering, light_fence};
 use crate::{Error, wait};
 
@@ -111,16 +111,21 @@ impl<M: Memory> Receiver<M> {
         }
     }
 
+    /// The slot of the next message.
+    #[inline(always)]
+    fn slot(&self) -> &Slot {
+        let slots = self.memory.slots(self.side.other());
+        &slots[self.next as usize & (slots.len() - 1)]
+    }
+
     #[inline(always)]
     fn find(&self) -> Option<Found> {
-        let writer = self.side.other();
-        let slots = self.memory.slots(writer);
         // SYNC POINT (message): pairs with the stores in `Sender::publish`.
-        if slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Acquire) == self.next + 1 {
+        if self.slot().stamp.load(Ordering::Acquire) == self.next + 1 {
             return Some(Found::Slot);
         }
         // SYNC POINT (message): as above.
-        if self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1 {
+        if self.memory.half(self.side.other()).stamp.load(Ordering::Acquire) == self.next + 1 {
             return Some(Found::Mailbox);
         }
         None
@@ -171,13 +176,13 @@ impl<M: Memory> Receiver<M> {
             return None;
         }
         let wanted = self.next + 1;
-        let slots = self.memory.slots(self.side.other());
-        let slot = slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Relaxed);
+        let slots = self.memory.slots(self.side.other()).len() as u64;
+        let slot = self.slot().stamp.load(Ordering::Relaxed);
         let mailbox = self.memory.half(self.side.other()).stamp.load(Ordering::Relaxed);
         let consumed = self.memory.half(self.side).consumed.load(Ordering::Relaxed);
         // The numbers of the messages in one slot differ by multiples of the number of slots. A slot gets its next
         // message only after this side has read the one in it.
-        let fits_slot = slot == 0 || (slot <= wanted && (wanted - slot).is_multiple_of(slots.len() as u64));
+        let fits_slot = slot == 0 || (slot <= wanted && (wanted - slot).is_multiple_of(slots));
         if !fits_slot || mailbox > wanted {
             Some("a message has a wrong number")
         } else if consumed != self.published {
@@ -196,8 +201,7 @@ impl<M: Memory> Receiver<M> {
                 (half.data(), half.length(), None)
             }
             Found::Slot => {
-                let slots = self.memory.slots(writer);
-                let slot = &slots[self.next as usize & (slots.len() - 1)];
+                let slot = self.slot();
                 let (length, offset) = slot.description();
                 if length <= INLINE_MAX {
                     (slot.data(), length, None)
@@ -280,10 +284,7 @@ impl<M: Memory> Drop for Message<'_, M> {
         // `watch` reports the read to loom; without loom, it does nothing.
         match self.place {
             Found::Mailbox => memory.half(writer).watch(),
-            Found::Slot => {
-                let slots = memory.slots(writer);
-                slots[self.receiver.next as usize & (slots.len() - 1)].watch();
-            }
+            Found::Slot => self.receiver.slot().watch(),
         }
         if let Some(offset) = self.bulk {
             memory.watch_bulk(writer, offset, self.bytes.len(), false);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Receiver;
 use crate::layout::{BULK_ALIGN, INLINE_MAX, MAILBOX_MAX, MAX_MESSAGE};
-use crate::memory::{Memory, Side, Sleeper};
+use crate::memory::{Memory, Side, Sleeper, Slot};
 use crate::sync::{Ordering, light_fence};
 use crate::{Error, wait};
 
@@ -67,10 +67,9 @@ impl<M: Memory> Sender<M> {
             Some(place) => place,
             None => self.wait(length, timeout)?,
         };
-        let slot = self.slot();
         let start = match place {
             Place::Mailbox => self.memory.half(self.side).data(),
-            Place::Slot => self.memory.slots(self.side)[slot].data(),
+            Place::Slot => self.slot().data(),
             Place::Bulk(offset) => self.memory.bulk(self.side, offset, length),
         };
         // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes. It belongs to
@@ -91,9 +90,11 @@ impl<M: Memory> Sender<M> {
         Ok(())
     }
 
+    /// The slot of the next message.
     #[inline(always)]
-    fn slot(&self) -> usize {
-        self.head as usize & (self.memory.slots(self.side).len() - 1)
+    fn slot(&self) -> &Slot {
+        let slots = self.memory.slots(self.side);
+        &slots[self.head as usize & (slots.len() - 1)]
     }
 
     #[inline(always)]
@@ -166,7 +167,6 @@ impl<M: Memory> Sender<M> {
                 half.stamp.store(stamp, Ordering::Release);
             }
             Place::Slot | Place::Bulk(_) => {
-                let slot = &self.memory.slots(self.side)[self.slot()];
                 let mut start = 0;
                 if let Place::Bulk(offset) = place {
                     start = offset;
@@ -177,6 +177,7 @@ impl<M: Memory> Sender<M> {
                     self.bulk_head = end;
                     self.long.push_back((self.head, end));
                 }
+                let slot = self.slot();
                 slot.describe(length, start);
                 // SYNC POINT (message): as above.
                 slot.stamp.store(stamp, Ordering::Release);
