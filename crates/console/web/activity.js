@@ -2,7 +2,7 @@
 
 import { attempt } from "./app.js";
 import { ENDINGS, isLanguage, LANGUAGES, language } from "./code.js";
-import { about, button, empty, field, setOptions } from "./controls.js";
+import { about, button, choice, empty, field } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { target } from "./curl.js";
 import { saveFile } from "./transport.js";
@@ -15,14 +15,9 @@ import { saveFile } from "./transport.js";
 /** @type {(app: App) => HTMLElement} */
 export function activity(app) {
   const list = el("ol", { class: "log" });
-  const choice = el("select", {});
-  setOptions(
-    choice,
-    Object.entries(LANGUAGES).map(([value, label]) => ({ value, label })),
-  );
-  choice.value = language.value;
-  choice.addEventListener("change", () => {
-    if (isLanguage(choice.value)) language.set(choice.value);
+  const languages = choice(Object.entries(LANGUAGES), language.value);
+  languages.addEventListener("change", () => {
+    if (isLanguage(languages.value)) language.set(languages.value);
   });
   const panel = el(
     "div",
@@ -31,7 +26,7 @@ export function activity(app) {
     el(
       "div",
       { class: "line" },
-      field("Copy as", choice),
+      field("Copy as", languages),
       button({ icon: "download", label: "Save as a program" }, () =>
         saveFile(new Blob([app.api.program()]), `log.${ENDINGS[language.value]}`),
       ),

@@ -4,7 +4,7 @@ import { code, language, program } from "./code.js";
 import { target } from "./curl.js";
 import { Store } from "./store.js";
 
-/** @import { Action, Method } from "./curl.js" */
+/** @import { Action } from "./curl.js" */
 
 /**
  * An error from the server (RFC 9457).
@@ -125,21 +125,12 @@ export class Api {
    * @template T
    * @param {string} path
    * @param {unknown} json
-   * @param {Method} [method]
    * @param {Action["query"]} [query]
    * @returns {Promise<T>}
    */
-  async ask(path, json, method = "POST", query = {}) {
-    const { content } = await this.#fetch(this.addressed({ title: "", method, path, json, query }));
+  async ask(path, json, query = {}) {
+    const { content } = await this.#fetch(this.addressed({ title: "", method: "POST", path, json, query }));
     return /** @type {T} */ (content);
-  }
-
-  /**
-   * The code for an action, in the chosen language.
-   * @type {(action: Action) => string}
-   */
-  command(action) {
-    return code(language.value, action, location.origin, this.#tokens);
   }
 
   /**
@@ -153,11 +144,11 @@ export class Api {
   }
 
   /**
-   * Copies the code for an action to the clipboard.
+   * Copies the code for an action, in the chosen language, to the clipboard.
    * @param {Action} action
    */
   async copy(action) {
-    const command = this.command(action);
+    const command = code(language.value, action, location.origin, this.#tokens);
     await copyText(command);
     this.onCopied(command);
   }

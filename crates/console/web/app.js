@@ -79,7 +79,7 @@ export function aimed(action, emulator) {
  */
 export function readQuietly({ api, rpc }, method, path, params = {}) {
   if (!rpc.socket.connected.value) return api.read(path, params);
-  return rpc.call(method, { ...params, emulator: api.emulator.value });
+  return rpc.callSelected(method, params);
 }
 
 /**

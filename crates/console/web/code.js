@@ -30,7 +30,7 @@ export const language = setting("language", /** @type {Language} */ ("curl"), is
  * @property {string} method
  * @property {string | undefined} json The body.
  * @property {boolean} file Whether the body is the contents of a file.
- * @property {Record<string, string>} headers Header fields in addition to `Content-Type` and `Authorization`.
+ * @property {Record<string, string>} headers Header fields in addition to `Authorization`.
  * @property {boolean} token Whether the program sends a token, which it gets from the environment.
  * @property {string | undefined} output The file in which the program saves the answer.
  */
@@ -49,7 +49,10 @@ export function code(wanted, action, origin, token) {
     method: action.method,
     json: action.json === undefined ? undefined : JSON.stringify(action.json),
     file: action.file !== undefined,
-    headers: action.headers ?? {},
+    headers: {
+      ...action.headers,
+      ...(action.json === undefined ? {} : { "Content-Type": "application/json" }),
+    },
     token,
     output: action.output,
   });
@@ -103,7 +106,6 @@ function indented(code) {
  */
 function python({ url, method, json, file, headers: more, token, output }) {
   const headers = Object.entries(more).map((pair) => pair.map((text) => JSON.stringify(text)).join(": "));
-  if (json !== undefined) headers.push('"Content-Type": "application/json"');
   if (token) headers.push('"Authorization": "Bearer " + os.environ["FRAMEWIRE_TOKEN"]');
   const words = [JSON.stringify(url), `method=${JSON.stringify(method)}`];
   // A JSON string is also a valid Python string literal.
@@ -126,7 +128,6 @@ function python({ url, method, json, file, headers: more, token, output }) {
  */
 function javascript({ url, method, json, file, headers: more, token, output }) {
   const headers = Object.entries(more).map((pair) => pair.map((text) => JSON.stringify(text)).join(": "));
-  if (json !== undefined) headers.push('"Content-Type": "application/json"');
   if (token) headers.push("Authorization: `Bearer ${" + "process.env.FRAMEWIRE_TOKEN}`");
   const options = [`method: ${JSON.stringify(method)}`];
   if (headers.length > 0) options.push(`headers: { ${headers.join(", ")} }`);
@@ -150,7 +151,6 @@ function lua({ url, method, json, file, headers: more, token, output }) {
   const headers = Object.entries(more).map(
     ([name, value]) => `[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
   );
-  if (json !== undefined) headers.push('["Content-Type"] = "application/json"');
   if (token) headers.push('Authorization = "Bearer " .. os.getenv("FRAMEWIRE_TOKEN")');
   if (headers.length > 0) options.push(`headers = { ${headers.join(", ")} }`);
   // Lua understands the escapes of JSON.stringify here: a JSON text has no control characters.

@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { act, aimed, attempt, selectedName } from "./app.js";
-import { FIELDS, keyboardPlays, mapping } from "./keyboard.js";
+import { mayCommand } from "./keyboard.js";
 import { FILTERS, filter, VOLUMES, volume } from "./look.js";
 import { runsOnRequest } from "./status.js";
 
@@ -49,7 +49,7 @@ export function commands(app) {
       void palette();
       return;
     }
-    if (!mayTake(event)) return;
+    if (!mayCommand(event)) return;
     const code = (event.shiftKey ? "Shift+" : "") + event.code;
     const isHelp = event.key === "?";
     const command = isHelp ? showKeys : fixed.find((one) => one.code === code);
@@ -69,19 +69,6 @@ export function commands(app) {
     for (const code of [...held.keys()]) release(code);
   });
   return palette;
-}
-
-/**
- * Whether a key may run a command. It may not if it belongs to the game, to a field or to a button.
- * @type {(event: KeyboardEvent) => boolean}
- */
-function mayTake(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return false;
-  if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
-  const target = event.target;
-  if (!(target instanceof Element)) return true;
-  if (target.closest(FIELDS)) return false;
-  return event.code !== "Space" || target.closest("button, a, summary") === null;
 }
 
 /** @type {(app: App) => Command[]} */

@@ -7,6 +7,7 @@ import { placeRow } from "./places.js";
 
 /**
  * @import { App } from "./app.js"
+ * @import { SelectOption } from "./controls.js"
  * @import { FoundPlace, PlaceUse } from "./places.js"
  */
 
@@ -62,9 +63,10 @@ export class Comparison {
    * @param {readonly string[]} names
    */
   setNames(names) {
-    const options = names.map((name) => ({ value: name, label: name }));
+    /** @type {SelectOption[]} */
+    const options = names.map((name) => [name, name]);
     setOptions(this.#from, options);
-    setOptions(this.#to, [{ value: NOW, label: "the game now" }, ...options]);
+    setOptions(this.#to, [[NOW, "the game now"], ...options]);
     this.element.hidden = names.length === 0;
   }
 

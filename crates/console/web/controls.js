@@ -90,16 +90,39 @@ export function codeInput(props) {
   return el("input", { type: "text", spellcheck: "false", autocomplete: "off", ...props });
 }
 
+/** @typedef {readonly [value: string, label: string]} SelectOption An option of a select element. */
+
 /**
  * Sets the options of a select element and keeps the selection. Does nothing if the options are the same as before.
- * @type {(select: HTMLSelectElement, options: readonly { value: string; label: string }[]) => void}
+ * @type {(select: HTMLSelectElement, options: readonly SelectOption[]) => void}
  */
 export function setOptions(select, options) {
   const before = [...select.options].map((option) => `${option.value} ${option.label}`).join("\n");
-  if (before === options.map(({ value, label }) => `${value} ${label}`).join("\n")) return;
+  if (before === options.map(([value, label]) => `${value} ${label}`).join("\n")) return;
   const chosen = select.value;
-  select.replaceChildren(...options.map(({ value, label }) => el("option", { value }, label)));
-  if (options.some(({ value }) => value === chosen)) select.value = chosen;
+  select.replaceChildren(...options.map(([value, label]) => el("option", { value }, label)));
+  if (options.some(([value]) => value === chosen)) select.value = chosen;
+}
+
+/**
+ * A list from which the user chooses one of these options. At first, `chosen` is selected, or else the first option.
+ * @type {(options: readonly SelectOption[], chosen?: string) => HTMLSelectElement}
+ */
+export function choice(options, chosen) {
+  const select = el("select", {}, ...options.map(([value, label]) => el("option", { value }, label)));
+  if (chosen !== undefined) select.value = chosen;
+  return select;
+}
+
+/**
+ * A list from which the user chooses a number.
+ * @type {(values: readonly number[], chosen: number, label: (value: number) => string) => HTMLSelectElement}
+ */
+export function numberChoice(values, chosen, label) {
+  return choice(
+    values.map((value) => [String(value), label(value)]),
+    String(chosen),
+  );
 }
 
 /**

@@ -2,10 +2,7 @@
 
 import { ApiError } from "./api.js";
 
-/**
- * @import { Api } from "./api.js"
- * @import { Rpc } from "./rpc.js"
- */
+/** @import { Rpc } from "./rpc.js" */
 
 /**
  * A memory domain, such as work RAM.
@@ -20,15 +17,10 @@ import { ApiError } from "./api.js";
 
 export class EmulatorClient {
   #rpc;
-  #api;
 
-  /**
-   * @param {Rpc} rpc
-   * @param {Api} api
-   */
-  constructor(rpc, api) {
+  /** @param {Rpc} rpc */
+  constructor(rpc) {
     this.#rpc = rpc;
-    this.#api = api;
   }
 
   /** @param {number} mask */
@@ -130,7 +122,7 @@ export class EmulatorClient {
   /** @type {(ops: object[]) => Promise<{ frame: number, values: unknown[] }>} */
   async #perform(ops) {
     /** @type {Outcome} */
-    const { frame, results } = await this.#rpc.call("batch", { ops, emulator: this.#api.emulator.value });
+    const { frame, results } = await this.#rpc.callSelected("batch", { ops });
     const values = results.map(({ value, error }) => {
       if (error) throw new Error(error.detail);
       return value;
@@ -153,8 +145,8 @@ export class EmulatorClient {
   }
 }
 
-/** @type {(text: string) => Uint8Array} */
-function fromBase64(text) {
+/** @type {(text: string) => Uint8Array<ArrayBuffer>} */
+export function fromBase64(text) {
   const characters = atob(text);
   const bytes = new Uint8Array(characters.length);
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = characters.charCodeAt(at);

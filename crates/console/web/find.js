@@ -4,7 +4,7 @@
  */
 
 import { attempt } from "./app.js";
-import { codeInput, field, lineForm } from "./controls.js";
+import { choice, codeInput, field, lineForm } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { placeRow } from "./places.js";
 
@@ -19,12 +19,10 @@ const MOST = 20;
 /** @type {(app: App, use: PlaceUse) => HTMLElement} */
 export function finder(app, use) {
   const input = codeInput({ placeholder: "text to find" });
-  const kind = el(
-    "select",
-    {},
-    el("option", { value: "text" }, "Text"),
-    el("option", { value: "bytes" }, "Bytes in hex"),
-  );
+  const kind = choice([
+    ["text", "Text"],
+    ["bytes", "Bytes in hex"],
+  ]);
   const list = el("ul", { class: "found" });
   const summary = el("p", { class: "note", role: "status" });
   kind.addEventListener("change", () => {

@@ -40,18 +40,10 @@ export class FrozenList {
   }
 
   /**
-   * Freezes a number at an address of the bus.
-   * @type {(address: string, value: number, type: string) => Promise<void>}
-   */
-  async freeze(address, value, type) {
-    await this.#act(actions.freeze(address, value, type));
-  }
-
-  /**
    * Freezes or unfreezes a value, and updates the list.
    * @param {Action} action
    */
-  async #act(action) {
+  async act(action) {
     await attempt(() => this.#app.api.act(action));
     await attempt(() => this.refresh());
   }
@@ -88,7 +80,7 @@ export class FrozenList {
       el("code", {}, address),
       el("span", {}, type === undefined ? `bytes ${data}` : `${type} = ${value}`),
       button({ icon: "close", label: `Unfreeze ${address}`, compact: true, kind: "quiet" }, () =>
-        this.#act(actions.unfreeze(address)),
+        this.act(actions.unfreeze(address)),
       ),
     );
   }

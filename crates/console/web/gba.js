@@ -44,24 +44,12 @@ const SIZES = [
   [32, 64],
 ];
 
-/** For each mode from 0 to 2, the numbers of its backgrounds, and whether they can be rotated and scaled. */
-const BACKGROUNDS = /** @type {const} */ ([
-  [
-    [0, false],
-    [1, false],
-    [2, false],
-    [3, false],
-  ],
-  [
-    [0, false],
-    [1, false],
-    [2, true],
-  ],
-  [
-    [2, true],
-    [3, true],
-  ],
-]);
+/** For each mode from 0 to 2, the numbers of the backgrounds that cannot be rotated and scaled, and of those that can. */
+const BACKGROUNDS = [
+  { text: [0, 1, 2, 3], affine: [] },
+  { text: [0, 1], affine: [2] },
+  { text: [], affine: [2, 3] },
+];
 
 /**
  * @typedef {object} Memory
@@ -216,17 +204,17 @@ function layers(memory) {
   const mode = control & 7;
   const backgrounds = BACKGROUNDS[mode];
   if (!backgrounds) return [bitmap(memory, mode, control)];
-  return backgrounds.map(([number, affine]) => {
-    const on = (control & (0x100 << number)) !== 0;
-    return affine ? affineLayer(memory, number, on) : textLayer(memory, number, on);
-  });
+  return [
+    ...backgrounds.text.map((number) => textLayer(memory, number)),
+    ...backgrounds.affine.map((number) => affineLayer(memory, number)),
+  ];
 }
 
 /**
  * A background that cannot be rotated. Each entry of its map selects a tile and its palette, and can flip the tile.
- * @type {(memory: Memory, number: number, on: boolean) => Layer}
+ * @type {(memory: Memory, number: number) => Layer}
  */
-function textLayer(memory, number, on) {
+function textLayer(memory, number) {
   const { io, vram } = memory;
   const control = halfword(io, BGCNT + number * 2);
   const tiles = ((control >> 2) & 3) * 0x4000;
@@ -258,7 +246,7 @@ function textLayer(memory, number, on) {
   return {
     label: `Background ${number}`,
     facts: [
-      ...commonFacts(control, on, columns * TILE, rows * TILE),
+      ...commonFacts(io, number, columns * TILE, rows * TILE),
       ["Scroll", `${x}, ${y}`],
       ["Map", hex(VRAM + map, 8)],
       ["Tiles", `${hex(VRAM + tiles, 8)}, ${bits === 8 ? 256 : 16} colours`],
@@ -281,9 +269,9 @@ function textLayer(memory, number, on) {
 
 /**
  * An affine background: it can be rotated and scaled. The entries of its map are only the numbers of tiles.
- * @type {(memory: Memory, number: number, on: boolean) => Layer}
+ * @type {(memory: Memory, number: number) => Layer}
  */
-function affineLayer({ io, vram, background256: [palette] }, number, on) {
+function affineLayer({ io, vram, background256: [palette] }, number) {
   const control = halfword(io, BGCNT + number * 2);
   const tiles = ((control >> 2) & 3) * 0x4000;
   const map = ((control >> 8) & 31) * 0x800;
@@ -296,7 +284,7 @@ function affineLayer({ io, vram, background256: [palette] }, number, on) {
   return {
     label: `Background ${number}`,
     facts: [
-      ...commonFacts(control, on, columns * TILE, columns * TILE),
+      ...commonFacts(io, number, columns * TILE, columns * TILE),
       ["Matrix", matrix(io, number)],
       ["Map", hex(VRAM + map, 8)],
       ["Tiles", `${hex(VRAM + tiles, 8)}, 256 colours`],
@@ -325,7 +313,7 @@ function bitmap({ io, vram, background256: [palette] }, mode, control) {
   return {
     label: "Background 2",
     facts: [
-      ...commonFacts(halfword(io, BGCNT + 4), (control & 0x400) !== 0, width, height),
+      ...commonFacts(io, 2, width, height),
       ["Bitmap", `${hex(VRAM + first, 8)}, ${mode === 4 ? 256 : "32,768"} colours`],
     ],
     draw: () => {
@@ -344,12 +332,15 @@ function bitmap({ io, vram, background256: [palette] }, mode, control) {
   };
 }
 
-/** @type {(control: number, on: boolean, width: number, height: number) => Facts} */
-function commonFacts(control, on, width, height) {
+/**
+ * The facts about a background that all backgrounds have.
+ * @type {(io: Uint8Array, number: number, width: number, height: number) => Facts}
+ */
+function commonFacts(io, number, width, height) {
   return [
-    ["Shown", on ? "yes" : "no"],
+    ["Shown", halfword(io, DISPCNT) & (0x100 << number) ? "yes" : "no"],
     ["Size", `${width} × ${height}`],
-    ["Priority", String(control & 3)],
+    ["Priority", String(halfword(io, BGCNT + number * 2) & 3)],
   ];
 }
 

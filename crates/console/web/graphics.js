@@ -4,7 +4,8 @@ import { button } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { gameBoyGraphics } from "./gameboy.js";
 import { GBA_MEMORY, gbaGraphics } from "./gba.js";
-import { LayersView, PalettesView, SpritesView, TilesView } from "./graphicsviews.js";
+import { LayersView, PalettesView, showFacts, SpritesView, TilesView } from "./graphicsviews.js";
+import { Polling } from "./polling.js";
 import { oneOf, setting } from "./settings.js";
 import { isGameBoy } from "./status.js";
 import { paint } from "./cells.js";
@@ -36,9 +37,7 @@ export class GraphicsPanel {
   #graphics;
   #detail;
   #note = el("p", { class: "note", role: "status" });
-  #visible = false;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
+  #polling = new Polling(() => this.#refresh());
 
   /**
    * @param {App} app
@@ -92,10 +91,8 @@ export class GraphicsPanel {
 
   /** @param {boolean} visible */
   shown(visible) {
-    this.#visible = visible;
-    clearTimeout(this.#timer);
-    if (visible) void this.#refresh();
-    else this.#app.marks.box.set(undefined);
+    this.#polling.shown(visible);
+    if (!visible) this.#app.marks.box.set(undefined);
   }
 
   /** @returns {View | undefined} */
@@ -108,7 +105,7 @@ export class GraphicsPanel {
     const emulator = this.#app.api.emulator.value;
     try {
       const graphics = await this.#read();
-      if (this.#visible && emulator === this.#app.api.emulator.value) {
+      if (this.#polling.visible && emulator === this.#app.api.emulator.value) {
         this.#graphics = graphics;
         this.#draw();
         setText(this.#note, `Frame ${graphics.frame.toLocaleString("en")}`);
@@ -117,11 +114,8 @@ export class GraphicsPanel {
       if (emulator === this.#app.api.emulator.value)
         setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
     }
-    if (!this.#visible) return;
     const took = performance.now() - begun;
-    const pause = document.hidden ? 1000 : Math.max(EVERY_MS - took, took * (SHARE - 1));
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#refresh(), pause);
+    return document.hidden ? 1000 : Math.max(EVERY_MS - took, took * (SHARE - 1));
   }
 
   /** @returns {Promise<Graphics>} */
@@ -196,10 +190,7 @@ class DetailBox {
     this.#shown = text;
     this.#app.marks.place.set(places[0]?.place);
     setText(this.#title, title);
-    fill(
-      this.#facts,
-      ...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
-    );
+    showFacts(this.#facts, facts);
     fill(
       this.#places,
       ...places.map(({ label, place }) =>

@@ -1,12 +1,13 @@
 /** The views of the graphics panel. */
 
 import { CellPicture, paint } from "./cells.js";
-import { field, setOptions } from "./controls.js";
+import { field, numberChoice, setOptions } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { hex } from "./hexgrid.js";
 import { blank, drawPalettes, drawTile, drawTiles, TILE } from "./tiles.js";
 
 /**
+ * @import { SelectOption } from "./controls.js"
  * @import { Box, Facts, Graphics, Layer, Picture, Place, TileSet } from "./tiles.js"
  */
 
@@ -294,10 +295,7 @@ export class LayersView {
     const text = JSON.stringify(layer.facts);
     if (text === this.#shown) return;
     this.#shown = text;
-    fill(
-      this.#facts,
-      ...layer.facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
-    );
+    showFacts(this.#facts, layer.facts);
   }
 
   /** @type {(graphics: Graphics) => Detail | undefined} */
@@ -323,19 +321,25 @@ export class LayersView {
   }
 }
 
+/**
+ * Shows facts in a `dl` element.
+ * @type {(list: HTMLElement, facts: Facts) => void}
+ */
+export function showFacts(list, facts) {
+  fill(list, ...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
 /** A list from which the user selects a magnification. */
 function zoomList() {
-  const list = el("select", {}, ...[1, 2, 3, 4].map((zoom) => el("option", { value: zoom }, `${zoom}×`)));
-  list.value = "2";
-  return list;
+  return numberChoice([1, 2, 3, 4], 2, (zoom) => `${zoom}×`);
 }
 
 /**
  * The options for a select element. The value of each option is its index.
- * @param {readonly { label: string }[]} all
+ * @type {(all: readonly { label: string }[]) => SelectOption[]}
  */
 function numbered(all) {
-  return all.map(({ label }, index) => ({ value: String(index), label }));
+  return all.map(({ label }, index) => [String(index), label]);
 }
 
 /**

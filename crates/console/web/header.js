@@ -68,7 +68,7 @@ function chooser(app) {
     choice.hidden = emulators.length < 2;
     setOptions(
       select,
-      emulators.map(({ name }) => ({ value: name, label: name })),
+      emulators.map(({ name }) => [name, name]),
     );
     if (emulator) select.value = emulator.name;
     setText(title, emulator?.title ?? "");

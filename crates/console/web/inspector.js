@@ -1,6 +1,6 @@
 /** Shows the value at the selected address as a number of each type, and lets users write, freeze and watch it. */
 
-import { button, codeInput, field, lineForm } from "./controls.js";
+import { button, choice, codeInput, field, lineForm } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { hex } from "./hexgrid.js";
 
@@ -34,7 +34,7 @@ export function inspector(memory) {
     values.set(type, value);
     list.append(el("div", {}, el("dt", {}, type), value));
   }
-  const type = el("select", {}, ...TYPES.map((name) => el("option", { value: name }, name)));
+  const type = choice(TYPES.map((name) => [name, name]));
   const input = codeInput({ class: "value", placeholder: "new value" });
   const form = lineForm(
     () => {

@@ -40,7 +40,7 @@ export const mapping = setting("keyboard", DEFAULT_MAPPING, isMapping);
 export const keyboardPlays = setting("keyboard-plays", true, (value) => typeof value === "boolean");
 
 /** The elements that use the keys themselves. In them, no key runs a command or goes back in the timeline. */
-export const FIELDS = "input:not(.scrub), select, textarea, dialog, [role=grid], [data-own-keys]";
+const FIELDS = "input:not(.scrub), select, textarea, dialog, [role=grid], [data-own-keys]";
 
 /**
  * A copy of the mapping in which only `code` stands for `key`.
@@ -102,6 +102,19 @@ export function playByKeyboard(controller, screen) {
     held.clear();
     update();
   });
+}
+
+/**
+ * Whether a key may run a command of the page. It may not if it belongs to the game, to a field or to a button.
+ * @type {(event: KeyboardEvent) => boolean}
+ */
+export function mayCommand(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return false;
+  if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
+  const target = event.target;
+  if (!(target instanceof Element)) return true;
+  if (target.closest(FIELDS)) return false;
+  return event.code !== "Space" || target.closest("button, a, summary") === null;
 }
 
 /**

@@ -19,15 +19,6 @@ import { plot } from "./plot.js";
 export function linkPanel(app, latency, rate, losses) {
   const curve = plot(LATENCY_SPAN_MS);
   curve.element.classList.add("wide");
-  /** @type {Map<string, HTMLElement>} */
-  const facts = new Map();
-  const list = el("dl", { class: "facts" });
-  /** @param {string} name */
-  const fact = (name) => {
-    const value = el("dd", {}, "–");
-    facts.set(name, value);
-    list.append(el("div", {}, el("dt", {}, name), value));
-  };
   const names = [
     "Round trip",
     "Median",
@@ -42,7 +33,8 @@ export function linkPanel(app, latency, rate, losses) {
     "Where",
     "Version",
   ];
-  names.forEach(fact);
+  const facts = new Map(names.map((name) => [name, el("dd", {}, "–")]));
+  const rows = [...facts].map(([name, value]) => el("div", {}, el("dt", {}, name), value));
   /** @type {(name: string, text: string) => void} */
   const say = (name, text) => {
     const place = facts.get(name);
@@ -80,6 +72,6 @@ export function linkPanel(app, latency, rate, losses) {
     {},
     about("Round trip from this page through the server to the emulator in the last minute."),
     curve.element,
-    list,
+    el("dl", { class: "facts" }, ...rows),
   );
 }

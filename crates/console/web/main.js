@@ -37,8 +37,8 @@ const named = new URLSearchParams(location.search).get("emulator");
 if (named) api.emulator.set(named);
 api.onCopied = (command) => toast(`Copied: ${command}`, "copied");
 
-const rpc = new Rpc(() => api.socketUrl("/v1/ws"));
-const emulation = new EmulatorClient(rpc, api);
+const rpc = new Rpc(api);
+const emulation = new EmulatorClient(rpc);
 const controller = new Controller(emulation, api);
 const poller = new StatusPoller(api, rpc);
 /** @type {App} */

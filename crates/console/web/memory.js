@@ -4,18 +4,20 @@ import * as actions from "./actions.js";
 import { copyText } from "./api.js";
 import { attempt } from "./app.js";
 import { bankedName, offsetIn, parseBanked } from "./banks.js";
-import { button, codeInput, field, lineForm, setOptions } from "./controls.js";
+import { button, codeInput, field, lineForm, numberChoice, setOptions } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { FrozenList } from "./frozen.js";
 import { hex, HexGrid } from "./hexgrid.js";
 import { inspector } from "./inspector.js";
 import { LazyPanel } from "./lazy.js";
+import { Polling } from "./polling.js";
 import { isGameBoy } from "./status.js";
 import { Store } from "./store.js";
 import { toast } from "./toast.js";
 
 /**
  * @import { App } from "./app.js"
+ * @import { SelectOption } from "./controls.js"
  * @import { Domain, EmulatorClient } from "./emulation.js"
  * @import { Symbols } from "./symbols.js"
  * @import { Place } from "./tiles.js"
@@ -44,11 +46,7 @@ export class MemoryPanel {
   #grid;
   #domain = el("select", {});
   #address = codeInput({ class: "address", placeholder: "address or symbol" });
-  #unit = el(
-    "select",
-    { class: "columns" },
-    ...[1, 2, 4].map((bytes) => el("option", { value: bytes }, `${bytes * 8} bits`)),
-  );
+  #unit = numberChoice([1, 2, 4], 1, (bytes) => `${bytes * 8} bits`);
   #bar = el("input", { type: "range", class: "scroll-bar", "aria-label": "Position in memory", min: 0 });
   #note = el("p", { class: "note", role: "status" });
   /** @type {(address: number) => void} */
@@ -60,9 +58,7 @@ export class MemoryPanel {
   #first = FIRST;
   /** A place to show as soon as its domain is known. @type {Place | undefined} */
   #wanted;
-  #visible = false;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
+  #polling = new Polling(() => this.#refresh());
 
   /**
    * `watch` is called when the user adds an expression to the watches.
@@ -82,6 +78,7 @@ export class MemoryPanel {
       scroll: (rows) => this.#scroll(this.#start + rows * this.#grid.across),
       end: () => this.#end,
     });
+    this.#unit.classList.add("columns");
     this.#unit.addEventListener("change", () => this.#grid.setUnit(Number(this.#unit.value)));
     this.#bar.addEventListener("input", () => {
       this.#scroll(this.#area.start + Number(this.#bar.value) * this.#grid.across);
@@ -90,10 +87,10 @@ export class MemoryPanel {
     const reveal = (place) => this.reveal(place);
     const names = el("datalist", { id: freshId("symbols") });
     this.#address.setAttribute("list", names.id);
-    symbols.all.follow((all) =>
-      names.replaceChildren(...all.map(({ name }) => el("option", { value: name }))),
-    );
-    symbols.all.follow(() => this.#updateNames());
+    symbols.all.follow((all) => {
+      names.replaceChildren(...all.map(({ name }) => el("option", { value: name })));
+      this.#updateNames();
+    });
     const inspection = inspector({
       bytes: (address, count) =>
         Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),
@@ -170,10 +167,8 @@ export class MemoryPanel {
 
   /** @param {boolean} visible */
   shown(visible) {
-    this.#visible = visible;
-    clearTimeout(this.#timer);
     this.#searches.shown(visible);
-    if (visible) void this.#refresh();
+    this.#polling.shown(visible);
   }
 
   /**
@@ -325,21 +320,11 @@ export class MemoryPanel {
   /** @param {number} start */
   #scroll(start) {
     const { across, size } = this.#grid;
-    const last = 2 ** 32 - size;
-    this.#start = Math.max(0, Math.min(this.#lastStart ?? last, start - (start % across)));
+    // The largest address at which the grid may start.
+    const last = Math.ceil((this.#end - size) / across) * across;
+    this.#start = Math.max(0, Math.min(last, start - (start % across)));
     this.#grid.show(this.#start);
     this.#showBar();
-  }
-
-  /**
-   * The largest address at which the grid may start; `undefined` on the bus of the Game Boy Advance.
-   * @returns {number | undefined}
-   */
-  get #lastStart() {
-    const chosen = this.#chosen;
-    const { across, size } = this.#grid;
-    if (!chosen) return this.#gameBoy ? 0x1_0000 - size : undefined;
-    return Math.max(0, Math.ceil((chosen.size - size) / across) * across);
   }
 
   #showBar() {
@@ -367,10 +352,7 @@ export class MemoryPanel {
     } catch (error) {
       if (isSame()) setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
     }
-    if (!this.#visible) return;
-    const pause = Math.max(10, EVERY_MS - (performance.now() - begun));
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#refresh(), document.hidden ? 1000 : pause);
+    return document.hidden ? 1000 : Math.max(10, EVERY_MS - (performance.now() - begun));
   }
 
   /**
@@ -390,10 +372,9 @@ export class MemoryPanel {
     if (emulator !== this.#app.api.emulator.value || game !== this.#app.poller.game.value) return;
     this.#domains = domains.filter(({ size }) => size > 0);
     const chosen = this.#domain.value;
-    setOptions(this.#domain, [
-      { value: "", label: "Bus" },
-      ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${sizeText(size)})` })),
-    ]);
+    /** @type {SelectOption[]} */
+    const options = this.#domains.map(({ id, label, size }) => [id, `${label} (${sizeText(size)})`]);
+    setOptions(this.#domain, [["", "Bus"], ...options]);
     if (this.#domain.value !== chosen) {
       this.#updateNames();
       this.goTo(this.#first);
@@ -418,7 +399,7 @@ export class MemoryPanel {
       toast("Only values on the bus can be frozen. Choose Bus, then select the address there.", "bad");
       return;
     }
-    await this.#frozen.freeze(`0x${hex(address, 8)}`, value, type);
+    await this.#frozen.act(actions.freeze(`0x${hex(address, 8)}`, value, type));
   }
 
   /** Fits the grid to the panel and the screen. A row has 16 bytes, or 8 if 16 do not fit even in smaller text. */

@@ -21,9 +21,7 @@ export function followLink(linked) {
   const { tool, place } = linked;
   openLinked(linked);
   addEventListener("hashchange", () => openLinked(linked));
-  let begun = false;
   const write = () => {
-    if (!begun) return;
     const parts = new URLSearchParams({ tool: tool.value });
     if (tool.value === "memory" && place.value) {
       if (place.value.domain !== "") parts.set("domain", place.value.domain);
@@ -31,10 +29,9 @@ export function followLink(linked) {
     }
     history.replaceState(null, "", `#${parts}`);
   };
-  tool.follow(write);
-  place.follow(write);
-  // `Store.follow` has already called `write`, but the URL must not change before the user opens something.
-  begun = true;
+  // The URL must not change before the user opens something.
+  tool.onChange(write);
+  place.onChange(write);
 }
 
 /**

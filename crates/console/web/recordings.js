@@ -3,12 +3,13 @@
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
-import { about, button, disable, empty, entryButton, field, lineForm } from "./controls.js";
+import { about, button, choice, disable, empty, entryButton, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill, setText } from "./dom.js";
 import { RATE } from "./gif.js";
 import { icon } from "./icons.js";
 import { fileName, freeName } from "./names.js";
+import { Polling } from "./polling.js";
 import { ReplayProgress } from "./replay.js";
 import { toast } from "./toast.js";
 import { download } from "./transport.js";
@@ -41,13 +42,11 @@ export class RecordingsPanel {
   #app;
   #list = el("ul", { class: "recordings" });
   #name = el("input", { type: "text", placeholder: "optional", maxlength: "64", autocomplete: "off" });
-  #speed = el(
-    "select",
-    {},
-    el("option", { value: "1" }, "1×"),
-    el("option", { value: "4" }, "4×"),
-    el("option", { value: "" }, "Max"),
-  );
+  #speed = choice([
+    ["1", "1×"],
+    ["4", "4×"],
+    ["", "Max"],
+  ]);
   #activeName = el("strong", {});
   #activeLength = el("span", {});
   /** The line about the running recording. Its button stays the same, so that no click is lost between two updates. */
@@ -63,12 +62,10 @@ export class RecordingsPanel {
   );
   /** @type {ReplayProgress} */
   #replay;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
+  #polling = new Polling(() => this.#refresh());
   #shown = "";
   /** @type {readonly string[]} */
   #names = [];
-  #visible = false;
   /** Whether a recording runs, as far as the page knows. Other clients can begin one too. */
   #recording = false;
 
@@ -101,9 +98,7 @@ export class RecordingsPanel {
 
   /** @param {boolean} visible */
   shown(visible) {
-    clearTimeout(this.#timer);
-    this.#visible = visible;
-    if (visible) void this.#refresh();
+    this.#polling.shown(visible);
   }
 
   async #record() {
@@ -115,7 +110,7 @@ export class RecordingsPanel {
     const begun = await attempt(() => this.#app.api.act(actions.startRecording(name, replace)));
     if (!begun) return;
     this.#name.value = "";
-    await this.#refresh();
+    await this.#polling.now();
   }
 
   async #stop() {
@@ -127,11 +122,10 @@ export class RecordingsPanel {
       toast(`Recorded ${ended.frames} frames as ${ended.name}.`);
     }
     // Not awaited, so that the button is not busy when the next recording begins.
-    void this.#refresh();
+    void this.#polling.now();
   }
 
   async #refresh() {
-    clearTimeout(this.#timer);
     await this.#refreshActive();
     try {
       /** @type {{ recordings: Recording[] }} */
@@ -143,9 +137,7 @@ export class RecordingsPanel {
         fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
       this.#shown = "";
     }
-    clearTimeout(this.#timer);
-    if (!this.#visible) return;
-    this.#timer = setTimeout(() => void this.#refresh(), this.#recording ? EVERY_MS_RECORDING : EVERY_MS);
+    return this.#recording ? EVERY_MS_RECORDING : EVERY_MS;
   }
 
   async #refreshActive() {
@@ -211,6 +203,6 @@ export class RecordingsPanel {
       await this.#app.api.act(actions.deleteRecording(name));
       toast(`Deleted ${name}.`);
     });
-    await this.#refresh();
+    await this.#polling.now();
   }
 }

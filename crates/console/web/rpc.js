@@ -3,6 +3,8 @@
 import { ApiError } from "./api.js";
 import { ReconnectingSocket, reconnectAll } from "./socket.js";
 
+/** @import { Api } from "./api.js" */
+
 /** How long a call may wait for its answer. */
 const TIMEOUT_MS = 10_000;
 /** If a call gets no answer, and nothing else has arrived for this long either, the connection is dead. */
@@ -27,19 +29,21 @@ const DEAD_MS = 20_000;
 export class Rpc {
   /** @readonly @type {ReconnectingSocket} */
   socket;
+  #api;
   /** @type {Map<number, PendingCall>} */
   #waiting = new Map();
-  /** @type {Map<string, Set<(params: unknown) => void>>} */
-  #listeners = new Map();
+  /** @type {Set<(params: unknown) => void>} */
+  #listeners = new Set();
   /** @type {Set<() => unknown>} */
   #openers = new Set();
   #lastId = 0;
   /** When the connection opened, or when its last message arrived. */
   #heard = 0;
 
-  /** @param {() => string} url */
-  constructor(url) {
-    this.socket = new ReconnectingSocket(url, {
+  /** @param {Api} api */
+  constructor(api) {
+    this.#api = api;
+    this.socket = new ReconnectingSocket(() => api.socketUrl("/v1/ws"), {
       open: () => {
         this.#heard = performance.now();
         for (const opener of this.#openers) opener();
@@ -72,12 +76,22 @@ export class Rpc {
   }
 
   /**
-   * Calls `listener` with each notification of this method.
-   * @type {(method: string, listener: (params: unknown) => void) => void}
+   * Calls a method for the selected emulator.
+   * @template T
+   * @param {string} method
+   * @param {object} [params]
+   * @returns {Promise<T>}
    */
-  on(method, listener) {
-    const listeners = this.#listeners.get(method) ?? new Set();
-    this.#listeners.set(method, listeners.add(listener));
+  callSelected(method, params = {}) {
+    return this.call(method, { ...params, emulator: this.#api.emulator.value });
+  }
+
+  /**
+   * Calls `listener` with each event of a subscription.
+   * @param {(params: unknown) => void} listener
+   */
+  onEvent(listener) {
+    this.#listeners.add(listener);
   }
 
   /**
@@ -105,10 +119,8 @@ export class Rpc {
     this.#heard = performance.now();
     if (typeof data !== "string") return;
     const message = /** @type {Message} */ (JSON.parse(data));
-    if (message.method !== undefined) {
-      for (const listener of this.#listeners.get(message.method) ?? []) listener(message.params);
-      return;
-    }
+    if (message.method === "event") for (const listener of this.#listeners) listener(message.params);
+    if (message.method !== undefined) return;
     const waiting = this.#waiting.get(message.id ?? -1);
     if (!waiting) return;
     this.#waiting.delete(message.id ?? -1);

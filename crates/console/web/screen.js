@@ -39,10 +39,6 @@ export function screen(app) {
   const element = el("div", { class: "bezel" }, focus, veil);
   followFilter(element);
   const video = new Video(canvas, app.api);
-  app.api.emulator.follow(() => {
-    video.forget();
-    video.restart();
-  });
   video.shape.follow(({ width, height }) => {
     // The layout of the whole page depends on the shape of the picture.
     const { style } = document.documentElement;

@@ -2,12 +2,13 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { button, field, lineForm } from "./controls.js";
+import { button, choice, field, lineForm } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { placeRow } from "./places.js";
 
 /**
  * @import { App } from "./app.js"
+ * @import { Action } from "./curl.js"
  * @import { FoundPlace, PlaceUse } from "./places.js"
  */
 
@@ -42,12 +43,8 @@ const TESTS = /** @type {const} */ ([
 export function searcher(app, use) {
   /** @type {Search | undefined} */
   let search;
-  const type = el(
-    "select",
-    {},
-    ...["u8", "u16", "u32", "i8", "i16", "i32"].map((name) => el("option", { value: name }, name)),
-  );
-  const is = el("select", {}, ...TESTS.map(([value, label]) => el("option", { value }, label)));
+  const type = choice(["u8", "u16", "u32", "i8", "i16", "i32"].map((name) => [name, name]));
+  const is = choice(TESTS.map(([value, label]) => [value, label]));
   const value = el("input", { type: "text", class: "value", placeholder: "value", autocomplete: "off" });
   const summary = el("p", { class: "note", role: "status" });
   const list = el("ul", { class: "found", "aria-label": "Candidates" });
@@ -86,7 +83,7 @@ export function searcher(app, use) {
       ),
     );
   };
-  /** @param {Parameters<App["api"]["act"]>[0]} action */
+  /** @param {Action} action */
   const step = (action) =>
     attempt(async () => {
       const [emulator, before] = [app.api.emulator.value, search];

@@ -13,11 +13,21 @@ const PREFIX = "framewire.";
  * @returns {Store<T>}
  */
 export function setting(name, defaultValue, valid) {
-  const store = new Store(read(name, defaultValue, valid));
+  const key = PREFIX + name;
+  const read = () => {
+    try {
+      /** @type {unknown} */
+      const value = JSON.parse(localStorage.getItem(key) ?? "null");
+      return valid(value) ? value : defaultValue;
+    } catch {
+      return defaultValue; // Storage may be disabled, or contain a value from another version.
+    }
+  };
+  const store = new Store(read());
   store.follow((value) => {
     try {
-      if (value === defaultValue) localStorage.removeItem(PREFIX + name);
-      else localStorage.setItem(PREFIX + name, JSON.stringify(value));
+      if (value === defaultValue) localStorage.removeItem(key);
+      else localStorage.setItem(key, JSON.stringify(value));
     } catch {
       // Without storage, the setting lasts until the page is closed.
     }
@@ -25,8 +35,8 @@ export function setting(name, defaultValue, valid) {
   // The page changes one entry of a list or mapping, and stores the whole. So it must know the changes of other tabs, or it
   // would undo them. The tests of modules run without a window.
   if (typeof defaultValue === "object")
-    globalThis.addEventListener?.("storage", ({ key }) => {
-      if (key === PREFIX + name) store.set(read(name, defaultValue, valid));
+    globalThis.addEventListener?.("storage", (event) => {
+      if (event.key === key) store.set(read());
     });
   return store;
 }
@@ -38,21 +48,4 @@ export function setting(name, defaultValue, valid) {
  */
 export function oneOf(all) {
   return /** @type {(value: unknown) => value is T} */ ((value) => all.includes(/** @type {T} */ (value)));
-}
-
-/**
- * @template T
- * @param {string} name
- * @param {T} defaultValue
- * @param {(value: unknown) => value is T} valid
- * @returns {T}
- */
-function read(name, defaultValue, valid) {
-  try {
-    /** @type {unknown} */
-    const value = JSON.parse(localStorage.getItem(PREFIX + name) ?? "null");
-    return valid(value) ? value : defaultValue;
-  } catch {
-    return defaultValue; // Storage may be disabled, or contain a value from another version.
-  }
 }

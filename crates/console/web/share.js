@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { about, button, disable, field } from "./controls.js";
+import { about, button, disable, field, numberChoice } from "./controls.js";
 import { el, setText } from "./dom.js";
 import { gif, RATE } from "./gif.js";
 import { saveFile } from "./transport.js";
@@ -17,9 +17,9 @@ const GIF_STEP = 2;
 
 /** @type {(app: App, clip: Clip) => HTMLElement} */
 export function sharePanel(app, clip) {
-  const scale = list([1, 2, 3, 4, 5, 6, 8, 10], 4, (times) => `${times}×`);
-  const length = list([5, 10, 20, 30], 10, (seconds) => `${seconds} seconds`);
-  const size = list([1, 2, 3, 4], 2, (times) => `${times}×`);
+  const scale = numberChoice([1, 2, 3, 4, 5, 6, 8, 10], 4, (times) => `${times}×`);
+  const length = numberChoice([5, 10, 20, 30], 10, (seconds) => `${seconds} seconds`);
+  const size = numberChoice([1, 2, 3, 4], 2, (times) => `${times}×`);
   const note = el("p", { class: "note", role: "status" });
 
   const savePicture = () =>
@@ -77,19 +77,6 @@ export function sharePanel(app, clip) {
       note,
     ),
   );
-}
-
-/**
- * A list from which the user selects a number.
- * @param {readonly number[]} values
- * @param {number} selected The number that is selected at first.
- * @param {(value: number) => string} label
- * @returns {HTMLSelectElement}
- */
-function list(values, selected, label) {
-  const select = el("select", {}, ...values.map((value) => el("option", { value }, label(value))));
-  select.value = String(selected);
-  return select;
 }
 
 /**

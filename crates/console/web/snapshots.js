@@ -9,11 +9,13 @@ import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { fileButton, loadState } from "./files.js";
 import { fileName, freeName } from "./names.js";
+import { Polling } from "./polling.js";
 import { toast } from "./toast.js";
 import { download } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
+ * @import { Action } from "./curl.js"
  * @import { PlaceUse } from "./places.js"
  */
 
@@ -37,9 +39,7 @@ export class SnapshotsPanel {
   #app;
   #list = el("ul", { class: "snapshots" });
   #name = el("input", { type: "text", placeholder: "optional", maxlength: "64", autocomplete: "off" });
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
-  #visible = false;
+  #polling = new Polling(() => this.#refresh());
   /** The snapshots that the list shows, as JSON; empty if the list has to be made again. */
   #shown = "";
   #comparison;
@@ -74,9 +74,7 @@ export class SnapshotsPanel {
 
   /** @param {boolean} visible */
   shown(visible) {
-    clearTimeout(this.#timer);
-    this.#visible = visible;
-    if (visible) void this.#refresh();
+    this.#polling.shown(visible);
   }
 
   async #save() {
@@ -87,12 +85,12 @@ export class SnapshotsPanel {
       toast(`Saved ${saved.name}.`);
       this.#name.value = "";
     }
-    await this.#refresh();
+    await this.#polling.now();
   }
 
   /**
    * Performs an action that changes a snapshot, shows a message, and updates the list.
-   * @type {(action: Parameters<App["api"]["act"]>[0], message: string) => Promise<void>}
+   * @type {(action: Action, message: string) => Promise<void>}
    */
   async #change(action, message) {
     await attempt(async () => {
@@ -100,11 +98,10 @@ export class SnapshotsPanel {
       toast(message);
       await this.#app.poller.refresh();
     });
-    await this.#refresh();
+    await this.#polling.now();
   }
 
   async #refresh() {
-    clearTimeout(this.#timer);
     try {
       /** @type {{ snapshots: Snapshot[] }} */
       const { snapshots } = await this.#app.api.read(actions.SNAPSHOTS, { limit: 1000 });
@@ -118,8 +115,7 @@ export class SnapshotsPanel {
         fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
       this.#shown = "";
     }
-    clearTimeout(this.#timer);
-    if (this.#visible) this.#timer = setTimeout(() => void this.#refresh(), EVERY_MS);
+    return EVERY_MS;
   }
 
   /** @param {readonly Snapshot[]} snapshots */

@@ -17,14 +17,14 @@ const STABLE_MS = 3000;
  */
 
 /**
- * The sockets that are between `start` and `stop`.
- * @type {Set<ReconnectingSocket>}
+ * The sockets that are between `start` and `stop`, each with what removes its listeners of the page's events.
+ * @type {Map<ReconnectingSocket, AbortController>}
  */
-const active = new Set();
+const active = new Map();
 
 /** Reconnects all sockets of the page, because the network has dropped their connections without a word. */
 export function reconnectAll() {
-  for (const socket of [...active]) socket.restart();
+  for (const socket of [...active.keys()]) socket.restart();
 }
 
 export class ReconnectingSocket {
@@ -39,11 +39,6 @@ export class ReconnectingSocket {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #pause = FIRST_PAUSE_MS;
-  /**
-   * Removes the listeners of the page's events. Undefined unless the socket is active, that is, between `start` and `stop`.
-   * @type {AbortController | undefined}
-   */
-  #active;
 
   /**
    * `url` is called for every connection.
@@ -56,10 +51,10 @@ export class ReconnectingSocket {
   }
 
   start() {
-    if (!this.#active) {
-      this.#active = new AbortController();
-      active.add(this);
-      const { signal } = this.#active;
+    if (!active.has(this)) {
+      const listeners = new AbortController();
+      active.set(this, listeners);
+      const { signal } = listeners;
       addEventListener("online", () => this.reconnectNow(), { signal });
       const listener = () => {
         if (!document.hidden) this.reconnectNow();
@@ -70,8 +65,7 @@ export class ReconnectingSocket {
   }
 
   stop() {
-    this.#active?.abort();
-    this.#active = undefined;
+    active.get(this)?.abort();
     active.delete(this);
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -125,7 +119,7 @@ export class ReconnectingSocket {
       if (since > 0 && performance.now() - since > STABLE_MS) this.#pause = FIRST_PAUSE_MS;
       if (since > 0) this.losses.set(this.losses.value + 1);
       this.#drop();
-      if (this.#active) this.#reconnectLater();
+      if (active.has(this)) this.#reconnectLater();
     };
   }
 

@@ -102,15 +102,12 @@ export class StatusPoller {
    * opens or closes, when another emulator is selected, and when the page becomes visible.
    */
   start() {
-    let begun = false;
     const { connected, losses } = this.#rpc.socket;
-    connected.follow((open) => {
+    connected.onChange((open) => {
       // The server may have been started again, with another build of the game or with other symbols.
       if (open && losses.value > 0) this.#games += 1;
-      if (begun) void this.refresh();
+      void this.refresh();
     });
-    // `follow` has just called its listener once. That call must not poll, because the first poll comes below.
-    begun = true;
     // If this fails, the state is still polled.
     new Subscription(this.#rpc, this.#api, {
       wanted: () => ({ events: true }),

@@ -30,6 +30,14 @@ export class Store {
    */
   follow(listener) {
     listener(this.#value);
+    this.onChange(listener);
+  }
+
+  /**
+   * Calls `listener` with each new value.
+   * @param {(value: T) => void} listener
+   */
+  onChange(listener) {
     this.#listeners.add(listener);
   }
 }

@@ -23,7 +23,6 @@
 
 export class Subscription {
   #rpc;
-  #api;
   #subscriber;
   /** @type {number | undefined} */
   #number;
@@ -37,9 +36,8 @@ export class Subscription {
    */
   constructor(rpc, api, subscriber) {
     this.#rpc = rpc;
-    this.#api = api;
     this.#subscriber = subscriber;
-    rpc.on("event", (params) => {
+    rpc.onEvent((params) => {
       const notice = /** @type {Notice} */ (params);
       if (notice.subscription === this.#number) subscriber.received(notice);
     });
@@ -63,10 +61,7 @@ export class Subscription {
       const wanted = this.#subscriber.wanted();
       if (wanted === undefined || renewal !== this.#renewal) return;
       /** @type {{ subscription: number }} */
-      const { subscription } = await this.#rpc.call("subscribe", {
-        ...wanted,
-        emulator: this.#api.emulator.value,
-      });
+      const { subscription } = await this.#rpc.callSelected("subscribe", wanted);
       if (renewal === this.#renewal) this.#number = subscription;
       else await this.#rpc.call("unsubscribe", { subscription });
     } catch (error) {

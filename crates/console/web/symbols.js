@@ -87,7 +87,6 @@ export class Symbols {
     this.#loads += 1;
     const load = this.#loads;
     this.#failed = false;
-    let failed = false;
     /** @type {SymbolInfo[]} */
     let all = [];
     try {
@@ -100,11 +99,10 @@ export class Symbols {
         all.push(...page.symbols);
       } while (page.more);
     } catch (error) {
-      failed = !isRejection(error);
+      if (load !== this.#loads) return;
+      this.#failed = !isRejection(error);
       all = [];
     }
-    if (load !== this.#loads) return;
-    this.#failed = failed;
     this.all.set(all.sort((a, b) => a.address - b.address));
   }
 }

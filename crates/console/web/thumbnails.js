@@ -1,6 +1,7 @@
 /** Loads the small pictures of the history, over the JSON-RPC WebSocket if it is open. */
 
 import { el } from "./dom.js";
+import { fromBase64 } from "./emulation.js";
 
 /** @import { App } from "./app.js" */
 
@@ -51,11 +52,10 @@ export class Thumbnails {
     }
     try {
       /** @type {{ type: string, data: string }} */
-      const { type, data } = await rpc.call("historyPicture", { ...moment, emulator: api.emulator.value });
+      const { type, data } = await rpc.callSelected("historyPicture", moment);
       // If the image was removed while its picture was loading, nothing would free the picture.
       if (this.#images.get(key) !== image) return;
-      const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-      image.src = URL.createObjectURL(new Blob([bytes], { type }));
+      image.src = URL.createObjectURL(new Blob([fromBase64(data)], { type }));
     } catch {
       // The server no longer has the picture, or the connection is lost. The next call of `of` loads it again.
       if (this.#images.get(key) === image) this.#images.delete(key);

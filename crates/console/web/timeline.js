@@ -5,7 +5,7 @@ import { ApiError } from "./api.js";
 import { aimed, attempt, readQuietly } from "./app.js";
 import { button, disable } from "./controls.js";
 import { el, fill, refill, setText } from "./dom.js";
-import { FIELDS, keyboardPlays, mapping } from "./keyboard.js";
+import { mayCommand } from "./keyboard.js";
 import { Thumbnails } from "./thumbnails.js";
 import { VIEW_ONLY } from "./transport.js";
 
@@ -145,7 +145,7 @@ export class Timeline {
     for (const type of /** @type {const} */ (["pointerup", "pointercancel", "pointerleave"]))
       this.#back.addEventListener(type, () => this.#release());
     addEventListener("keydown", (event) => {
-      if (!KEYS.has(event.code) || !this.#mayTake(event)) return;
+      if (!KEYS.has(event.code) || this.element.hidden || !mayCommand(event)) return;
       event.preventDefault();
       if (!event.repeat) this.#hold();
     });
@@ -173,17 +173,6 @@ export class Timeline {
       disable(this.#back, only ? VIEW_ONLY : undefined);
       this.#slider.disabled = only;
     });
-  }
-
-  /**
-   * Whether a key is for the timeline, and not for an input field or for the game.
-   * @type {(event: KeyboardEvent) => boolean}
-   */
-  #mayTake(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || this.element.hidden) return false;
-    if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
-    const target = event.target;
-    return !(target instanceof Element) || !target.closest(FIELDS);
   }
 
   /** Asks for the history. If the page asked for it a short time ago, this waits first. */
@@ -380,11 +369,11 @@ export class Timeline {
     await attempt(async () => {
       const { api } = this.#app;
       const { ran, emulator, line } = this.#moving ?? {};
-      if (ran) await api.ask("/v1/pause", {}, "POST", { emulator });
+      if (ran) await api.ask("/v1/pause", {}, { emulator });
       while (this.#wanted !== undefined) {
         const frame = this.#wanted;
         this.#wanted = undefined;
-        await api.ask("/v1/rewind", { frame, line }, "POST", { emulator });
+        await api.ask("/v1/rewind", { frame, line }, { emulator });
       }
     });
     this.#wanted = undefined;

@@ -143,7 +143,7 @@ function showSpeed(select, emulator) {
   const all = SPEEDS.includes(now) ? SPEEDS : [...SPEEDS, now];
   setOptions(
     select,
-    all.map((value) => ({ value, label: value === UNLIMITED ? "Max" : `${value}×` })),
+    all.map((value) => [value, value === UNLIMITED ? "Max" : `${value}×`]),
   );
   select.value = now;
 }

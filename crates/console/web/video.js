@@ -70,15 +70,14 @@ export class Video {
       if (document.hidden) this.socket.stop();
       else this.socket.start();
     });
-  }
-
-  /** Requests the pictures of the selected emulator on a new connection, unless the page is hidden. */
-  restart() {
-    if (!document.hidden) this.socket.restart();
+    api.emulator.follow(() => {
+      this.#forget();
+      if (!document.hidden) this.socket.restart();
+    });
   }
 
   /** Clears the picture. It belongs to the emulator that was selected before. */
-  forget() {
+  #forget() {
     this.#decoder = new Decoder();
     this.#waiting = [];
     this.#image = undefined;

@@ -1,5 +1,6 @@
 /** Shows live pictures of all emulators of the server. A click on a picture selects its emulator. */
 
+import { selectedName } from "./app.js";
 import { paint } from "./cells.js";
 import { button } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
@@ -57,7 +58,7 @@ export class Wall {
 
   /** @param {readonly EmulatorState[]} emulators */
   #show(emulators) {
-    const selected = this.#app.api.emulator.value ?? emulators[0]?.name;
+    const selected = selectedName(this.#app);
     const names = emulators.map(({ name }) => name);
     if (names.join("\n") !== [...this.#previews.keys()].join("\n")) {
       for (const preview of this.#previews.values()) preview.play(false);

@@ -22,7 +22,6 @@ import { Subscription } from "./subscription.js";
 export class WatchSubscription {
   #subscriber;
   #rpc;
-  #api;
   /** Expressions that the server rejected. @type {Set<string>} */
   #bad = new Set();
   /** @type {Subscription} */
@@ -39,7 +38,6 @@ export class WatchSubscription {
   constructor({ rpc, api, poller, status }, subscriber) {
     this.#subscriber = subscriber;
     this.#rpc = rpc;
-    this.#api = api;
     // The game of another emulator may have the symbols that this game lacks.
     api.emulator.follow(() => {
       this.#bad = new Set();
@@ -91,10 +89,7 @@ export class WatchSubscription {
   async problemOf(expression) {
     try {
       /** @type {{ subscription: number }} */
-      const { subscription } = await this.#rpc.call("subscribe", {
-        watch: [expression],
-        emulator: this.#api.emulator.value,
-      });
+      const { subscription } = await this.#rpc.callSelected("subscribe", { watch: [expression] });
       await this.#rpc.call("unsubscribe", { subscription });
       return undefined;
     } catch (error) {
