@@ -115,6 +115,39 @@ export class Console {
   }
 }
 
+/** A JSON-RPC call that the page sends. */
+interface Call {
+  id: number;
+  method: string;
+  params: { watch?: string[]; ops?: { op: string; domain?: string }[] };
+}
+
+/** The error of a call that is refused. */
+interface Refusal {
+  detail: string;
+  status?: number;
+}
+
+/** Answers calls of the page with the errors that `refusalOf` returns. A call without an error goes to the server. */
+export async function refuseCalls(
+  page: Page,
+  refusalOf: (call: Call) => Refusal | Promise<Refusal> | undefined,
+): Promise<void> {
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    socket.onMessage(async (message) => {
+      const call = JSON.parse(String(message)) as Call;
+      const refusal = refusalOf(call);
+      if (refusal === undefined) {
+        onward.send(message);
+        return;
+      }
+      const error = { code: -32_000, message: "Server error", data: await refusal };
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id: call.id, error }));
+    });
+  });
+}
+
 /** Goes to an address or a symbol in the memory panel. */
 export async function goTo(panel: Locator, address: string): Promise<void> {
   await panel.getByLabel("Address or symbol").fill(address);
@@ -132,6 +165,19 @@ export async function drop(page: Page, name: string, bytes: Uint8Array): Promise
     { name, bytes: [...bytes] },
   );
   await page.dispatchEvent("main", "drop", { dataTransfer: data });
+}
+
+/** Opens a game and a battery save for it, together, with the button of the tool Snapshots. */
+export async function openGameWithSave(page: Page, panel: Locator): Promise<void> {
+  const choosing = page.waitForEvent("filechooser");
+  await panel.getByRole("button", { name: "Open a file" }).click();
+  const mimeType = "application/octet-stream";
+  await (await choosing).setFiles([
+    { name: "new.sav", mimeType, buffer: Buffer.alloc(0x8000, 1) },
+    { name: "new.gba", mimeType, buffer: readFileSync(repository("rom/framewire-demo.gba")) },
+  ]);
+  await page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
+  await expect(page.locator(".toast").last()).toContainText("Loaded the battery save new.sav.");
 }
 
 /** Clicks a button, and returns the file that the browser saves. */

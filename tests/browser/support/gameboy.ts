@@ -1,5 +1,9 @@
 /** Makes a game for the Game Boy or the Game Boy Color. The game fills video memory once and does nothing else. */
 
+import { writeFileSync } from "node:fs";
+import { test } from "@playwright/test";
+import type { Server } from "./server.ts";
+
 /** What the game writes to video memory and to registers. Parts that are missing are 0. */
 export interface Scene {
   colour: boolean;
@@ -32,6 +36,13 @@ export function gameBoyRom({ colour, vram, oam, palettes, registers }: Scene): U
   rom.set(palettes ?? [], PALETTES);
   rom.set(program(colour, registers), CODE);
   return rom;
+}
+
+/** Serves a game from a file with this name in the folder of the test. */
+export async function serveGame(serve: typeof Server.start, name: string, rom: Uint8Array): Promise<Server> {
+  const path = test.info().outputPath(name);
+  writeFileSync(path, rom);
+  return serve(["--speed", "1", path]);
 }
 
 function program(colour: boolean, registers: Scene["registers"]): number[] {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
 import { type AddressInfo, createServer, type Server as NetServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -160,6 +160,13 @@ async function firstMatch(child: ChildProcess, pattern: RegExp): Promise<string>
 /** The path of a file of the repository. */
 export function repository(path: string): string {
   return join(ROOT, path);
+}
+
+/** The demo game with another title. */
+export function demoTitled(title: string): Buffer {
+  const rom = readFileSync(repository("rom/framewire-demo.gba"));
+  rom.write(title, 0xa0, "latin1");
+  return rom;
 }
 
 /** Arguments for a server with emulators of these names. Each has its own copy of the demo game, in this folder. */

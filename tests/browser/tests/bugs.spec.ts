@@ -1,21 +1,14 @@
 /** Tests for bugs of the page that were fixed. Each test is named for the behaviour that the bug broke. */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "@playwright/test";
-import { Console, goTo } from "../support/console.ts";
-import { gameBoyRom } from "../support/gameboy.ts";
-import { demoCopies, repository } from "../support/server.ts";
+import { Console, goTo, refuseCalls } from "../support/console.ts";
+import { gameBoyRom, serveGame } from "../support/gameboy.ts";
+import { demoCopies, demoTitled, repository } from "../support/server.ts";
 import { expect, test, troublesOf } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
-
-/** Writes a copy of the demo game with another title. */
-function writeOtherGame(path: string): void {
-  const rom = readFileSync(repository("rom/framewire-demo.gba"));
-  rom.write("OTHER", 0xa0, "latin1");
-  writeFileSync(path, rom);
-}
 
 /** Collects the texts that an element shows from now on, even those that are visible only for a moment. */
 async function textsOf(element: Locator): Promise<() => Promise<string[]>> {
@@ -342,18 +335,9 @@ test("a key that is held in copy mode is not sent when the connection is back", 
 test("a list of frozen values that cannot be read gives a message", async ({ page, server }) => {
   const troubles = troublesOf(page);
   let lost = false;
-  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
-    const onward = socket.connectToServer();
-    socket.onMessage((message) => {
-      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
-      if (!lost || method !== "frozenMemory") {
-        onward.send(message);
-        return;
-      }
-      const error = { code: -32000, message: "Server error", data: { detail: "the list is lost" } };
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
-    });
-  });
+  await refuseCalls(page, ({ method }) =>
+    lost && method === "frozenMemory" ? { detail: "the list is lost" } : undefined,
+  );
   const opened = await Console.open(page, server);
   const panel = await opened.tab("Memory");
   await goTo(panel, "02000100");
@@ -425,10 +409,9 @@ test("without a server, disabled controls say that it does not answer", async ({
     await expect(page.button(name)).toHaveAttribute("title", /server does not answer/);
 });
 
-test("a Game Boy has no keys L and R, and no empty memory domain", async ({ page, serve }, info) => {
-  const path = info.outputPath("plain.gb");
-  writeFileSync(path, gameBoyRom({ colour: false, registers: [] }));
-  const opened = await Console.open(page, await serve(["--speed", "1", path]));
+test("a Game Boy has no keys L and R, and no empty memory domain", async ({ page, serve }) => {
+  const server = await serveGame(serve, "plain.gb", gameBoyRom({ colour: false, registers: [] }));
+  const opened = await Console.open(page, server);
   await expect(page.locator(".pad [data-key=A]")).toBeVisible();
   for (const key of ["L", "R"]) await expect(page.locator(`.pad [data-key=${key}]`)).toBeHidden();
   const panel = await opened.tab("Memory");
@@ -528,7 +511,7 @@ test("watches continue after another game is loaded", async ({ page, server }, i
   await server.batch({ op: "write32", address: SCRATCH, value: 5 });
   await expect(value).toHaveText("5");
   const path = info.outputPath("other.gba");
-  writeOtherGame(path);
+  writeFileSync(path, demoTitled("OTHER"));
   expect(await server.batch({ op: "load_rom", path })).toEqual([true]);
   await expect(page).toHaveTitle(/OTHER/);
   // The write is repeated until the page shows the value.
@@ -549,19 +532,11 @@ test("watches that fail without an emulator begin later, and their error disappe
     expression,
   );
   let refusing = true;
-  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
-    const onward = socket.connectToServer();
-    socket.onMessage((message) => {
-      const { id, method, params } = JSON.parse(String(message));
-      if (!refusing || method !== "subscribe" || !params.watch) {
-        onward.send(message);
-        return;
-      }
-      const data = { detail: "no mGBA is connected", status: 503 };
-      const error = { code: -32_000, message: "Service Unavailable", data };
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
-    });
-  });
+  await refuseCalls(page, ({ method, params }) =>
+    refusing && method === "subscribe" && params.watch
+      ? { detail: "no mGBA is connected", status: 503 }
+      : undefined,
+  );
   const opened = await Console.open(page, server);
   const panel = await opened.tab("Watches");
   await expect(panel.locator(".problem")).toHaveText("No mGBA is connected");
@@ -572,10 +547,8 @@ test("watches that fail without an emulator begin later, and their error disappe
   await expect(panel.locator(".problem")).toHaveText("");
 });
 
-test("a link to a Game Boy's bus address opens this address", async ({ page, serve }, info) => {
-  const path = info.outputPath("linked.gb");
-  writeFileSync(path, gameBoyRom({ colour: false, registers: [] }));
-  const server = await serve(["--speed", "1", path]);
+test("a link to a Game Boy's bus address opens this address", async ({ page, serve }) => {
+  const server = await serveGame(serve, "linked.gb", gameBoyRom({ colour: false, registers: [] }));
   await Console.open(page, server, "/#tool=memory&address=0000c100");
   const panel = page.getByRole("tabpanel", { name: "Memory" });
   // The address has four digits once the page knows that this is a Game Boy.
@@ -621,7 +594,7 @@ test("the symbols are loaded again after a failure, and after another game is lo
   await expect(cell).toHaveAttribute("title", "first");
   name = "second";
   const path = info.outputPath("other.gba");
-  writeOtherGame(path);
+  writeFileSync(path, demoTitled("OTHER"));
   expect(await server.batch({ op: "load_rom", path })).toEqual([true]);
   await expect(cell).toHaveAttribute("title", "second");
 });
@@ -738,17 +711,11 @@ test("two tabs do not delete each other's watches", async ({ page, context, serv
 
 test("an error of the memory that was shown before is not shown", async ({ page, server }) => {
   let refuse: (() => void) | undefined;
-  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
-    const onward = socket.connectToServer();
-    socket.onMessage((message) => {
-      const { id, params } = JSON.parse(String(message));
-      const [first] = params?.ops ?? [];
-      if (refuse || first?.op !== "domain_read_range" || first.domain !== "vram") {
-        onward.send(message);
-        return;
-      }
-      const error = { code: -32000, message: "broken", data: { status: 500, detail: "broken" } };
-      refuse = () => socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
+  await refuseCalls(page, ({ params }) => {
+    const [first] = params.ops ?? [];
+    if (refuse || first?.op !== "domain_read_range" || first.domain !== "vram") return undefined;
+    return new Promise((answer) => {
+      refuse = () => answer({ status: 500, detail: "broken" });
     });
   });
   const opened = await Console.open(page, server);
@@ -769,22 +736,10 @@ test("an emulator that cannot freeze values gives no message in the memory panel
   server,
 }) => {
   let asked = 0;
-  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
-    const onward = socket.connectToServer();
-    socket.onMessage((message) => {
-      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
-      if (method !== "frozenMemory") {
-        onward.send(message);
-        return;
-      }
-      asked += 1;
-      const error = {
-        code: -32000,
-        message: "Not Implemented",
-        data: { status: 501, detail: "cannot freeze" },
-      };
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
-    });
+  await refuseCalls(page, ({ method }) => {
+    if (method !== "frozenMemory") return undefined;
+    asked += 1;
+    return { status: 501, detail: "cannot freeze" };
   });
   const opened = await Console.open(page, server);
   const panel = await opened.tab("Memory");
@@ -797,10 +752,8 @@ test("an emulator that cannot freeze values gives no message in the memory panel
 test("the memory panel stays where it is while a Game Boy's emulator is not connected", async ({
   page,
   serve,
-}, info) => {
-  const path = info.outputPath("plain.gb");
-  writeFileSync(path, gameBoyRom({ colour: false, registers: [] }));
-  const server = await serve(["--speed", "1", path]);
+}) => {
+  const server = await serveGame(serve, "plain.gb", gameBoyRom({ colour: false, registers: [] }));
   let lost = false;
   await page.routeWebSocket(/\/v1\/ws/, (socket) => {
     const onward = socket.connectToServer();

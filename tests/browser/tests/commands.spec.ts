@@ -1,8 +1,8 @@
 /** Hotkeys, the command palette, dropped files, and undoing the loading of a state. */
 
 import { readFileSync } from "node:fs";
-import { drop, saved } from "../support/console.ts";
-import { repository } from "../support/server.ts";
+import { drop, openGameWithSave, saved } from "../support/console.ts";
+import { demoTitled, repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const SCORE = 0x0200_0044;
@@ -135,10 +135,8 @@ test("slots are saved and loaded by key, and loading can be undone", async ({ co
 });
 
 test("a dropped game, state and recording are loaded", async ({ console: page, server }) => {
-  const rom = new Uint8Array(readFileSync(repository("rom/framewire-demo.gba")));
-  const other = Uint8Array.from(rom);
-  other.set(new TextEncoder().encode("DROPPED"), 0xa0);
-  await drop(page.page, "My game (v2).gba", other);
+  const rom = readFileSync(repository("rom/framewire-demo.gba"));
+  await drop(page.page, "My game (v2).gba", demoTitled("DROPPED"));
   await expect(page.page.locator(".toast")).toContainText("Playing My-game-v2.gba.");
   await expect.poll(async () => (await server.state()).title).toMatch(/^DROPPED/);
   // Another game of that name replaces it only if the user agrees.
@@ -188,16 +186,7 @@ test("a battery save that is opened together with its game is loaded into this g
     asked.push(path);
     await route.continue();
   });
-  const panel = await page.tab("Snapshots");
-  const choosing = page.page.waitForEvent("filechooser");
-  await panel.getByRole("button", { name: "Open a file" }).click();
-  const mimeType = "application/octet-stream";
-  await (await choosing).setFiles([
-    { name: "new.sav", mimeType, buffer: Buffer.alloc(0x8000, 1) },
-    { name: "new.gba", mimeType, buffer: readFileSync(repository("rom/framewire-demo.gba")) },
-  ]);
-  await page.page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
-  await expect(page.page.locator(".toast").last()).toContainText("Loaded the battery save new.sav.");
+  await openGameWithSave(page.page, await page.tab("Snapshots"));
   expect(asked).toEqual(["/v1/rom", "/v1/save"]);
 });
 

@@ -1,10 +1,8 @@
 /** The graphics panel, compared with mGBA's own views. */
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { Console, saved, sizeOf } from "../support/console.ts";
-import { gameBoyRom } from "../support/gameboy.ts";
+import { gameBoyRom, serveGame } from "../support/gameboy.ts";
 import { repository, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 import { type View, viewsOf } from "../support/views.ts";
@@ -183,14 +181,12 @@ for (const [name, colour, control] of [
         [0x40, control],
       ],
     });
-    const folder = test.info().outputPath();
-    const path = join(folder, colour ? "graphics.gbc" : "graphics.gb");
-    writeFileSync(path, rom);
-    const server = await serve(["--speed", "1", path]);
+    const file = colour ? "graphics.gbc" : "graphics.gb";
+    const server = await serveGame(serve, file, rom);
     await server.batch({ op: "pause" }, { op: "advance", frames: 30 });
     const opened = await Console.open(page, server);
     const panel = await open(opened, server);
-    const views = await viewsOf(server, path);
+    const views = await viewsOf(server, test.info().outputPath(file));
     expect(await compare(page, panel, views)).toBe((colour ? 2 * 16 : 3) + 2 + 40);
   });
 }
@@ -241,7 +237,6 @@ test("a sprite is marked in the picture, and its bytes in memory", async ({
 });
 
 test("a sprite of a Super Game Boy game is marked inside the border", async ({ page, serve }) => {
-  const path = test.info().outputPath("super.gb");
   // A sprite in the upper left corner of the game's screen.
   const oam = Uint8Array.of(16, 8, 0, 0);
   const rom = gameBoyRom({ colour: false, oam, registers: [[0x40, 0x93]] });
@@ -249,8 +244,7 @@ test("a sprite of a Super Game Boy game is marked inside the border", async ({ p
   rom[0x14b] = 0x33;
   // The checksum of the header.
   rom[0x14d] = (rom[0x14d] ?? 0) - 0x36;
-  writeFileSync(path, rom);
-  const server = await serve(["--speed", "1", path]);
+  const server = await serveGame(serve, "super.gb", rom);
   await server.batch({ op: "pause" }, { op: "advance", frames: 30 });
   const opened = await Console.open(page, server);
   const panel = await open(opened, server);

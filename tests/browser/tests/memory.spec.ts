@@ -1,9 +1,7 @@
 /** Daily use of the memory panel: scrolling, selecting, columns, symbols, banks, searches and comparisons. */
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { Console, goTo } from "../support/console.ts";
-import { gameBoyRom } from "../support/gameboy.ts";
+import { gameBoyRom, serveGame } from "../support/gameboy.ts";
 import { expect, test } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
@@ -111,9 +109,7 @@ test("a Game Boy's memory is shown with the console's addresses and banks", asyn
     vram: Uint8Array.from({ length: 0x4000 }, (_, at) => (at < 0x2000 ? 0xa0 : 0xb1)),
     registers: [[0x40, 0x91]],
   });
-  const path = join(test.info().outputPath(), "banks.gbc");
-  writeFileSync(path, rom);
-  const server = await serve(["--speed", "1", path]);
+  const server = await serveGame(serve, "banks.gbc", rom);
   await server.batch({ op: "pause" }, { op: "advance", frames: 30 });
   const opened = await Console.open(page, server);
   const panel = await opened.tab("Memory");

@@ -1,9 +1,8 @@
 /** One visit to the page, in which a person uses many of its parts: on a desktop, and on a phone. */
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { drop, saved } from "../support/console.ts";
-import { repository } from "../support/server.ts";
+import { demoTitled } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const SCORE = 0x0200_0044;
@@ -136,9 +135,7 @@ for (const [name, viewport, hasTouch] of [
       });
 
       await test.step("drop another game", async () => {
-        const rom = new Uint8Array(readFileSync(repository("rom/framewire-demo.gba")));
-        rom.set(new TextEncoder().encode("ANOTHER"), 0xa0);
-        await drop(page.page, "another.gba", rom);
+        await drop(page.page, "another.gba", demoTitled("ANOTHER"));
         await expect.poll(async () => (await server.state()).title).toMatch(/^ANOTHER/);
       });
     });

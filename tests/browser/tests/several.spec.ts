@@ -1,10 +1,8 @@
 /** A server with several emulators. */
 
-import { readFileSync } from "node:fs";
-
 import type { Page } from "@playwright/test";
-import { Console, goTo, LAMPS } from "../support/console.ts";
-import { demoCopies, repository, type Server } from "../support/server.ts";
+import { Console, goTo, LAMPS, openGameWithSave } from "../support/console.ts";
+import { demoCopies, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page shows and controls the selected emulator", async ({ page, serve }) => {
@@ -170,15 +168,6 @@ test("a game and its save that are opened together are loaded into the same emul
     if (pathname === "/v1/rom") await page.getByLabel("Emulator", { exact: true }).selectOption("two");
     await route.continue();
   });
-  const panel = await opened.tab("Snapshots");
-  const choosing = page.waitForEvent("filechooser");
-  await panel.getByRole("button", { name: "Open a file" }).click();
-  const mimeType = "application/octet-stream";
-  await (await choosing).setFiles([
-    { name: "new.sav", mimeType, buffer: Buffer.alloc(0x8000, 1) },
-    { name: "new.gba", mimeType, buffer: readFileSync(repository("rom/framewire-demo.gba")) },
-  ]);
-  await page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
-  await expect(page.locator(".toast").last()).toContainText("Loaded the battery save new.sav.");
+  await openGameWithSave(page, await opened.tab("Snapshots"));
   expect(asked).toEqual(["/v1/rom one", "/v1/save one"]);
 });

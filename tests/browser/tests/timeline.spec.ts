@@ -1,6 +1,7 @@
 /** The timeline: going back in the history by pointer, key and touch. */
 
 import type { Page } from "@playwright/test";
+import { refuseCalls } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
 const FRAME_OF_GAME = 0x0200_0008;
@@ -165,18 +166,10 @@ test("a refused request to go back is shown, and the game continues", async ({ c
 
 test("a server that refuses the history is asked less and less often", async ({ page, server }) => {
   let asked = 0;
-  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
-    const there = socket.connectToServer();
-    socket.onMessage((message) => {
-      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
-      if (method !== "history") {
-        there.send(message);
-        return;
-      }
-      asked += 1;
-      const error = { code: -32000, message: "broken", data: { status: 500, detail: "broken" } };
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
-    });
+  await refuseCalls(page, ({ method }) => {
+    if (method !== "history") return undefined;
+    asked += 1;
+    return { status: 500, detail: "broken" };
   });
   await page.goto(server.url, { waitUntil: "commit" });
   // The second request comes 1.5 seconds after the first one, so the first one must be noticed soon.
@@ -193,20 +186,11 @@ test("a server that refuses the history slowly is asked less and less often too"
   server,
 }) => {
   let asked = 0;
-  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
-    const there = socket.connectToServer();
-    socket.onMessage(async (message) => {
-      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
-      if (method !== "history") {
-        there.send(message);
-        return;
-      }
-      asked += 1;
-      // Longer than the shortest time between two requests.
-      await new Promise((resolve) => setTimeout(resolve, 2000));
-      const error = { code: -32000, message: "broken", data: { status: 504, detail: "broken" } };
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
-    });
+  await refuseCalls(page, ({ method }) => {
+    if (method !== "history") return undefined;
+    asked += 1;
+    // Longer than the shortest time between two requests.
+    return new Promise((answer) => setTimeout(answer, 2000, { status: 504, detail: "broken" }));
   });
   await page.goto(server.url, { waitUntil: "commit" });
   await expect.poll(() => asked, { intervals: [20] }).toBe(1);
