@@ -32,12 +32,9 @@ CHANGES = [
     (r"_async_(transport|batch|files|streams)\b(?!\.py)", r"_sync_\1"),
     (r" *@starting\w*\n", ""),
     (r"websockets\.asyncio\.", "websockets.sync."),
-    (r"AsyncIterator", "Iterator"),
     (r"AsyncTransport", "SyncTransport"),
     (r"\bAsync([A-Z])", r"\1"),
-    (r"enter_async_context", "enter_context"),
-    (r"\baclose\b", "close"),
-    (r"__a(enter|exit|iter|next)__", r"__\1__"),
+    (r"__a(enter|exit)__", r"__\1__"),
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),
 ]  # fmt: skip

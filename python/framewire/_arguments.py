@@ -24,6 +24,14 @@ def whole(value: object, name: str, accepts: str = "a whole number") -> int:
         raise InvalidRequest(f"{name} is {value!r}; use {accepts}", parameter=name, accepts=accepts) from None
 
 
+def check_range(value: object, name: str, least: int, most: int) -> int:
+    """Checks that this is a whole number from `least` to `most`, and converts it to an int."""
+    number = whole(value, name)
+    if not least <= number <= most:
+        raise InvalidRequest(f"{name} is {number}; use a number from {least} to {most}", parameter=name)
+    return number
+
+
 def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
     """The NumPy type for a name such as `u16`, or for a NumPy type. Big-endian NumPy types keep their byte order."""
     if isinstance(type, str) and type in DTYPES:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +17,7 @@ from websockets.exceptions import ConnectionClosed
 
 from framewire import _calls as calls
 from framewire._async_transport import AsyncTransport
+from framewire._streams import AsyncBaseStream
 from framewire.errors import ConnectionLost, FramewireError, WaitTimeout, WatchEnded
 from framewire.model import AudioChunk, Change, Event, Value
 
@@ -50,7 +50,7 @@ class AsyncHeld:
                 raise
 
 
-class AsyncWatch(AsyncIterator[Change]):
+class AsyncWatch(AsyncBaseStream[Change]):
     """The changes of watched values, in order. `async for change in watch` waits for each change.
 
     Attributes:
@@ -132,19 +132,8 @@ class AsyncWatch(AsyncIterator[Change]):
         self.values[expression] = new
         self._ready.append(Change(expression, frame, old, new, tick, gap or self._gap))
 
-    async def __anext__(self) -> Change:
-        return await self.next()
 
-    async def __aenter__(self) -> AsyncWatch:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-class AsyncEvents(AsyncIterator[Event]):
+class AsyncEvents(AsyncBaseStream[Event]):
     """Events of the emulator, such as a reset. `async for event in events` waits for each event.
 
     Up to 16,384 events are kept until they are read. After that, the oldest are lost.
@@ -181,24 +170,12 @@ class AsyncEvents(AsyncIterator[Event]):
         """Stops receiving events."""
         self._transport.unsubscribe(self._subscription, "the events were closed; call events() again")
 
-    async def __anext__(self) -> Event:
-        return await self.next()
 
-    async def __aenter__(self) -> AsyncEvents:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-class AsyncAudio(AsyncIterator[AudioChunk]):
+class AsyncAudio(AsyncBaseStream[AudioChunk]):
     """Sound, about one chunk per frame. `async for chunk in audio` waits for each chunk."""
 
-    def __init__(self, socket: websockets.asyncio.client.ClientConnection, stack: AsyncExitStack) -> None:
+    def __init__(self, socket: websockets.asyncio.client.ClientConnection) -> None:
         self._socket = socket
-        self._stack = stack
         self._rate = 0
         self._missed = 0
 
@@ -223,15 +200,4 @@ class AsyncAudio(AsyncIterator[AudioChunk]):
 
     async def close(self) -> None:
         """Ends the sound."""
-        await self._stack.aclose()
-
-    async def __anext__(self) -> AudioChunk:
-        return await self.next()
-
-    async def __aenter__(self) -> AsyncAudio:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
+        await self._socket.close()

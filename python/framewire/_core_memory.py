@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framewire import _native
-from framewire._arguments import check_addresses, dtype_of, whole
+from framewire._arguments import check_addresses, check_range, dtype_of
 from framewire.errors import InvalidRequest
 from framewire.model import Address, Data, Found, NumberType, as_bytes
 
@@ -61,8 +61,7 @@ class CoreMemory:
 
     def read_text(self, address: Address, length: int) -> str:
         """Reads a text of at most `length` bytes (up to 4,096), in the game's character encoding (see docs/api.md)."""
-        if not 1 <= whole(length, "length") <= _LONGEST_TEXT:
-            raise InvalidRequest(f"length is {length}; use a number from 1 to {_LONGEST_TEXT}", parameter="length")
+        check_range(length, "length", 1, _LONGEST_TEXT)
         return self._core.read_text(self._address(address), length)
 
     def find(
@@ -107,8 +106,7 @@ class CoreMemory:
             patterns = [target.to_bytes(size, "little")]
         if not patterns[0]:
             raise InvalidRequest("there are no bytes to look for; use 1 or more")
-        if not 1 <= whole(limit, "limit") <= _MOST_PLACES:
-            raise InvalidRequest(f"limit is {limit}; use a number from 1 to {_MOST_PLACES}", parameter="limit")
+        check_range(limit, "limit", 1, _MOST_PLACES)
         usual = [{"domain": "wram"}, {"domain": "iwram" if is_gba else "hram"}]
         found = [place for area in areas or usual for place in self._places(area, patterns)][:limit]
         names = self._core.names([each.address for each in found if each.address is not None and each.bank is None])
@@ -160,24 +158,18 @@ class CoreMemory:
 
     def _address(self, address: Address) -> int:
         if isinstance(address, str):
-            return self._core.locate(address)[0]
+            return self._core.locate(address)
         return u32(address, "address", 0)
 
 
 def u32(value: int, name: str, least: int) -> int:
     """Checks that a number is at least `least`, and fits in 32 bits without a sign."""
-    number = whole(value, name)
-    if not least <= number <= 0xFFFF_FFFF:
-        raise InvalidRequest(f"{name} is {number}; use a number from {least} to 4294967295", parameter=name)
-    return number
+    return check_range(value, name, least, 0xFFFF_FFFF)
 
 
 def number32(value: int) -> int:
     """Checks that a number fits in 32 bits, with or without a sign. The type may have a smaller range."""
-    number = whole(value, "value")
-    if not -0x8000_0000 <= number <= 0xFFFF_FFFF:
-        raise InvalidRequest(f"value is {number}; use a number from -2147483648 to 4294967295", parameter="value")
-    return number
+    return check_range(value, "value", -0x8000_0000, 0xFFFF_FFFF)
 
 
 def _positions(memory: bytes, pattern: bytes) -> Iterator[int]:
@@ -190,8 +182,7 @@ def _positions(memory: bytes, pattern: bytes) -> Iterator[int]:
 
 def _decimal(number: int) -> list[bytes]:
     """A number in binary-coded decimal, in both byte orders: little-endian and big-endian."""
-    if not 0 <= whole(number, "bcd") <= _MOST_DECIMAL:
-        raise InvalidRequest(f"bcd is {number}; use a number from 0 to {_MOST_DECIMAL}", parameter="bcd")
+    check_range(number, "bcd", 0, _MOST_DECIMAL)
     digits = str(number)
     high_first = bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
     return [high_first[::-1], high_first]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from framewire import _native
+from framewire._streams import BaseStream
 from framewire.errors import FramewireError, WaitTimeout, WatchEnded
 from framewire.model import AudioChunk, Change, Event, Value
 
@@ -38,7 +39,7 @@ class Held:
         self.release()
 
 
-class CoreWatch(Iterator[Change]):
+class CoreWatch(BaseStream[Change]):
     """Changes of watched expressions. `for change in watch` runs frames until the next change.
 
     If other methods run frames, up to 65,536 changes are kept until they are read. After that, the oldest are lost.
@@ -96,19 +97,8 @@ class CoreWatch(Iterator[Change]):
         if self._native is self._core._core:
             self._native.unwatch(self._id)
 
-    def __next__(self) -> Change:
-        return self.next()
 
-    def __enter__(self) -> CoreWatch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class CoreEvents(Iterator[Event]):
+class CoreEvents(BaseStream[Event]):
     """Events of the emulator, such as a reset. `for event in events` runs frames until the next event.
 
     Up to 65,536 events are kept until they are read. After that, the oldest are lost.
@@ -145,19 +135,8 @@ class CoreEvents(Iterator[Event]):
         if self in self._core._events:
             self._core._events.remove(self)
 
-    def __next__(self) -> Event:
-        return self.next()
 
-    def __enter__(self) -> CoreEvents:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class CoreAudio(Iterator[AudioChunk]):
+class CoreAudio(BaseStream[AudioChunk]):
     """Sound, one chunk per frame. `for chunk in audio` runs a frame if there is no chunk yet.
 
     About a minute of sound is kept until it is read. After that, the oldest chunks are lost.
@@ -187,14 +166,3 @@ class CoreAudio(Iterator[AudioChunk]):
         """Ends the sound."""
         if self._native is self._core._core:
             self._native.unlisten(self._id)
-
-    def __next__(self) -> AudioChunk:
-        return self.next()
-
-    def __enter__(self) -> CoreAudio:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

@@ -255,7 +255,7 @@ class Session:
             pending.repeatable = True
             params = {**params, "idempotency_key": pending.key}
         try:
-            message = _encode({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params})
+            pending.message = _request(pending, params)
         except (TypeError, ValueError) as error:
             name = next((name for name, value in params.items() if not _is_json(value)), pending.method)
             raise InvalidRequest(
@@ -263,7 +263,6 @@ class Session:
                 "and dictionaries",
                 parameter=name,
             ) from None
-        pending.message = message.encode()
         if len(pending.message) > MOST_BYTES:
             raise TooLarge(
                 f"the request {pending.method} has {len(pending.message)} bytes; the server accepts {MOST_BYTES} (8 MiB). "
@@ -388,8 +387,7 @@ class Session:
             self._last_id += 1
             again = _Subscribing(self, subscription)
             again.id = self._last_id
-            request = {"jsonrpc": "2.0", "id": again.id, "method": again.method, "params": again.params}
-            again.message = _encode(request).encode()
+            again.message = _request(again, again.params)
             self._send(again)
         # The server may have forgotten the keys of these requests, so it would perform them again.
         since = time.monotonic() - KEY_LIFE
@@ -443,8 +441,7 @@ class Session:
             # The request was refused, so it was not performed. Send it once more, without a key.
             self._keys_left = 0
             pending.key, pending.repeatable = None, False
-            request = {"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": pending.params}
-            pending.message = _encode(request).encode()
+            pending.message = _request(pending, pending.params)
             self._send(pending)
         else:
             pending.settle(None, from_problem(error.get("data") or {"detail": error.get("message")}))
@@ -556,6 +553,11 @@ class _Undo(Pending):
 
     def settle(self, result: Json, error: FramewireError | None) -> None:
         pass
+
+
+def _request(pending: Pending, params: dict[str, Json]) -> bytes:
+    """The message of a request."""
+    return _encode({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params}).encode()
 
 
 def _is_json(value: Json) -> bool:

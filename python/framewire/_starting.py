@@ -6,33 +6,15 @@ A wrapper can be awaited, or used in `async with` without `await`. A wrapper of 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from framewire._streams import AsyncBaseStream
 
 P = ParamSpec("P")
-
-
-class Context(Protocol):
-    """An asynchronous context manager that returns itself."""
-
-    async def __aenter__(self) -> Any:
-        """Begins."""
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Ends."""
-
-
-class Stream(Context, Protocol):
-    """An asynchronous context manager that is also an asynchronous iterator."""
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        """The items."""
-
-
-C = TypeVar("C", bound=Context)
-S = TypeVar("S", bound=Stream)
+C = TypeVar("C", bound=AbstractAsyncContextManager[Any])
+S = TypeVar("S", bound=AsyncBaseStream[Any])
 
 
 class Starting(Generic[C]):

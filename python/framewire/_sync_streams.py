@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +16,7 @@ import websockets.sync.client
 from websockets.exceptions import ConnectionClosed
 
 from framewire import _calls as calls
+from framewire._streams import BaseStream
 from framewire._sync_transport import SyncTransport
 from framewire.errors import ConnectionLost, FramewireError, WaitTimeout, WatchEnded
 from framewire.model import AudioChunk, Change, Event, Value
@@ -50,7 +50,7 @@ class Held:
                 raise
 
 
-class Watch(Iterator[Change]):
+class Watch(BaseStream[Change]):
     """The changes of watched values, in order. `for change in watch` waits for each change.
 
     Attributes:
@@ -132,19 +132,8 @@ class Watch(Iterator[Change]):
         self.values[expression] = new
         self._ready.append(Change(expression, frame, old, new, tick, gap or self._gap))
 
-    def __next__(self) -> Change:
-        return self.next()
 
-    def __enter__(self) -> Watch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Events(Iterator[Event]):
+class Events(BaseStream[Event]):
     """Events of the emulator, such as a reset. `for event in events` waits for each event.
 
     Up to 16,384 events are kept until they are read. After that, the oldest are lost.
@@ -181,24 +170,12 @@ class Events(Iterator[Event]):
         """Stops receiving events."""
         self._transport.unsubscribe(self._subscription, "the events were closed; call events() again")
 
-    def __next__(self) -> Event:
-        return self.next()
 
-    def __enter__(self) -> Events:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Audio(Iterator[AudioChunk]):
+class Audio(BaseStream[AudioChunk]):
     """Sound, about one chunk per frame. `for chunk in audio` waits for each chunk."""
 
-    def __init__(self, socket: websockets.sync.client.ClientConnection, stack: ExitStack) -> None:
+    def __init__(self, socket: websockets.sync.client.ClientConnection) -> None:
         self._socket = socket
-        self._stack = stack
         self._rate = 0
         self._missed = 0
 
@@ -223,15 +200,4 @@ class Audio(Iterator[AudioChunk]):
 
     def close(self) -> None:
         """Ends the sound."""
-        self._stack.close()
-
-    def __next__(self) -> AudioChunk:
-        return self.next()
-
-    def __enter__(self) -> Audio:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+        self._socket.close()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
@@ -46,16 +45,7 @@ class Result(Protocol[Item]):
         """The value, after the batch has run."""
 
 
-class _Context(Protocol):
-    """The end of a `with` block."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
-    ) -> None:
-        """Ends what the block began. A batch performs its operations."""
-
-
-class Stream(_Context, Protocol[Item]):
+class Stream(AbstractContextManager["Stream[Item]"], Protocol[Item]):
     """An endless iterator. The end of `with` closes it."""
 
     def __iter__(self) -> Iterator[Item]:
@@ -64,14 +54,11 @@ class Stream(_Context, Protocol[Item]):
     def __next__(self) -> Item:
         """Waits for the next item."""
 
-    def __enter__(self) -> Stream[Item]:
-        """The stream."""
-
     def close(self) -> None:
         """Ends the stream."""
 
 
-class Recording(_Context, Protocol):
+class Recording(AbstractContextManager["Recording"], Protocol):
     """A recording that is being made."""
 
     @property
@@ -84,19 +71,13 @@ class Recording(_Context, Protocol):
     def stop(self) -> RecordingInfo:
         """Ends the recording."""
 
-    def __enter__(self) -> Recording:
-        """The recording."""
 
-
-class Batch(_Context, Protocol):
+class Batch(AbstractContextManager["Batch"], Protocol):
     """Operations that are performed in order at the end of `with`. Only `advance` runs frames between them."""
 
     @property
     def frame(self) -> int | None:
         """The frame counter after the batch; None before the batch has run."""
-
-    def __enter__(self) -> Batch:
-        """The batch."""
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> Result[int]:
         """Reads a number."""
@@ -176,7 +157,7 @@ class Snapshots(Protocol):
 
 
 @runtime_checkable
-class Emulator(_Context, Protocol):
+class Emulator(AbstractContextManager["Emulator"], Protocol):
     """An emulator. docs/python.md explains the methods, and `framewire.Client` describes all of their arguments."""
 
     memory: Memory
@@ -188,9 +169,6 @@ class Emulator(_Context, Protocol):
 
     def close(self) -> None:
         """Closes the connection to the emulator; an emulator in this process ends."""
-
-    def __enter__(self) -> Emulator:
-        """The emulator."""
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
         """Reads a number."""

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use framewire_game::GameFile;
+use framewire_protocol::hex::hex_digits;
 use framewire_vecenv::{Goals, Job, Plan};
 use parking_lot::RwLock;
 use pyo3::prelude::*;
@@ -86,12 +87,12 @@ impl Explorer {
 
     /// A hash, in hex digits. If it is equal for two explorers, one can continue the branches of the other.
     fn fingerprint(&self) -> String {
-        self.explorer.read().fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex_digits(&self.explorer.read().fingerprint())
     }
 
     /// The keys of an action.
     fn action_name(&self, action: i64) -> PyResult<String> {
-        self.explorer.read().action_name(action).map_err(errors::of_env)
+        self.explorer.read().task().action_name(action).map_err(errors::of_env)
     }
 
     /// Adds known cells, each with the score and the frames of its best state. Branches return a state in such a cell

@@ -7,7 +7,7 @@ use framewire_emulator::embedded::{Cheats, Frozen, KeyChange, Keypad, check_acce
 use framewire_expression::{Expression, Range, Subject};
 use framewire_libmgba::{Clock, Core, Time};
 use framewire_protocol::timeline::KeyStep;
-use framewire_protocol::{Access, Keys, OpError};
+use framewire_protocol::{Access, OpError};
 use framewire_symbols::{Symbols, TextTable, decode_text};
 use framewire_vecenv::Memory;
 
@@ -236,24 +236,11 @@ impl Machine {
         self.core.keys() & !self.keypad.owned()
     }
 
-    /// Holds exactly these keys and releases all others.
-    pub(crate) fn set_keys(&mut self, keys: u16) {
-        self.keypad.release(Keys::MASK, self.core.keys() & !keys);
-        self.core.set_keys(keys);
-        self.note_ended();
-    }
-
-    /// Holds these keys; others do not change.
-    pub(crate) fn add_keys(&mut self, keys: u16) {
-        self.keypad.release(keys, 0);
-        self.core.add_keys(keys);
-        self.note_ended();
-    }
-
-    /// Releases these keys.
-    pub(crate) fn clear_keys(&mut self, keys: u16) {
-        self.keypad.release(keys, self.core.keys() & keys);
-        self.core.clear_keys(keys);
+    /// Holds the keys of `add`, and releases the other keys of `clear`. Timelines lose the keys of both.
+    pub(crate) fn set_keys(&mut self, add: u16, clear: u16) {
+        let (held, clear) = (self.core.keys(), clear & !add);
+        self.keypad.release(add | clear, held & clear);
+        self.core.set_keys(held & !clear | add);
         self.note_ended();
     }
 

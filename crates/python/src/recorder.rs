@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use framewire_emulator::ClockTime;
 use framewire_emulator::embedded::hash_of_memory;
 use framewire_libmgba::{Clock, Core, flags};
+use framewire_protocol::Keys;
 use framewire_recording::{Ending, Entry, Head, Recording, Start, Writer};
 use framewire_states::time;
 use pyo3::IntoPyObject;
@@ -196,7 +197,7 @@ pub(crate) fn replay(
     while let Some(entry) = entries.next() {
         let (what, recorded, played) = match entry {
             Entry::Keys { keys, frames } => {
-                machine.set_keys(*keys);
+                machine.set_keys(*keys, Keys::MASK);
                 let draws = !matches!(entries.peek(), Some(Entry::Keys { .. }));
                 machine.run(*frames, draws);
                 report.played += u64::from(*frames);
@@ -228,7 +229,7 @@ pub(crate) fn replay(
             }
         }
     }
-    machine.set_keys(0);
+    machine.set_keys(0, Keys::MASK);
     if let Ending::Damaged(damage) = recording.ending() {
         report.damage = Some(damage.to_string());
     }

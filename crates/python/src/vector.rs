@@ -90,11 +90,8 @@ impl VectorEnv {
         let task = vector.task();
         let (action_names, button_names) = match &task.scenario().actions {
             Actions::List(list) => {
-                let name = |keys: &framewire_protocol::Keys| match keys.names("+") {
-                    empty if empty.is_empty() => ".".to_owned(),
-                    names => names,
-                };
-                (Some(list.iter().map(name).collect()), None)
+                let names = (0..list.len() as i64).map(|action| task.action_name(action));
+                (Some(names.collect::<Result<_, _>>().map_err(errors::of_env)?), None)
             }
             Actions::Buttons(buttons) => (None, Some(buttons.iter().map(ToString::to_string).collect())),
         };

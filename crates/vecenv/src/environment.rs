@@ -146,15 +146,11 @@ impl Environment {
         for frame in 0..frames {
             let held = if self.is_sticky(scenario.sticky) { self.keys } else { keys };
             let draws = frame + self.drawn >= frames;
-            self.run_frame(held, draws);
+            let (of_frame, terminated, truncated) = self.play_frame(held, draws);
             pictures += u32::from(draws);
-            let (of_frame, terminated, truncated) = self.evaluate();
             reward += of_frame;
-            self.earned += of_frame;
-            *row.terminated = terminated;
-            *row.truncated = truncated || left == frame + 1;
-            if *row.terminated || *row.truncated {
-                self.over = true;
+            (*row.terminated, *row.truncated) = (terminated, truncated);
+            if self.over {
                 break;
             }
         }
@@ -230,12 +226,15 @@ impl Environment {
         }
     }
 
-    /// Plays one frame without an observation and without random numbers, for searches.
-    pub(crate) fn play_frame(&mut self, keys: u16) {
-        self.run_frame(keys, false);
+    /// Plays one frame of an episode. Returns its reward, and whether the episode has ended or was cut off. If
+    /// `observes` is true, takes the frame's picture for the observation.
+    pub(crate) fn play_frame(&mut self, keys: u16, observes: bool) -> (f64, bool, bool) {
+        self.run_frame(keys, observes);
         let (reward, terminated, truncated) = self.evaluate();
+        let truncated = truncated || self.task.scenario.max_frames == Some(self.frames);
         self.earned += reward;
-        self.over = terminated || truncated || self.task.scenario.max_frames == Some(self.frames);
+        self.over = terminated || truncated;
+        (reward, terminated, truncated)
     }
 
     /// The value of a formula that does not remember earlier frames; `None` if it has no value.

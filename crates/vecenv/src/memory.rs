@@ -1,19 +1,13 @@
 //! Reads numbers from a core's memory quickly.
 
-use framewire_expression::{Place, Range};
+use framewire_expression::{Place, Range, Type};
 use framewire_libmgba::{Core, Platform};
 use framewire_protocol::{Access, Bus};
 
 /// The places in memory where formulas find their numbers, resolved for one game.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    places: Vec<Resolved>,
-}
-
-#[derive(Debug, Clone)]
-struct Resolved {
-    place: Place,
-    source: Source,
+    places: Vec<(Source, Type)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +28,7 @@ impl Memory {
     pub fn new(core: &Core, places: &[Place]) -> Result<Memory, String> {
         let places = places.iter().map(|place| {
             let source = source(core, place.domain.as_deref(), place.address, place.kind.size().into())?;
-            Ok(Resolved { place: place.clone(), source })
+            Ok((source, place.kind))
         });
         Ok(Memory { places: places.collect::<Result<_, String>>()? })
     }
@@ -42,11 +36,11 @@ impl Memory {
     /// Reads the numbers at the places into `values`, in order.
     pub fn read(&self, core: &mut Core, values: &mut Vec<i64>) {
         values.clear();
-        for Resolved { place, source } in &self.places {
+        for (source, kind) in &self.places {
             let mut bytes = [0; 4];
-            let size = usize::from(place.kind.size());
+            let size = usize::from(kind.size());
             read_bytes(core, *source, &mut bytes[..size]);
-            values.push(place.kind.read(&bytes));
+            values.push(kind.read(&bytes));
         }
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use framewire_expression::{Formula, Number};
 use framewire_game::GameFile;
-use framewire_protocol::Keys;
 use parking_lot::Mutex;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -267,7 +266,7 @@ impl Explorer {
             actions.push(action);
             last_frames = 0;
             while last_frames < skip && !reached && !environment.is_over() {
-                environment.play_frame(keys);
+                environment.play_frame(keys, false);
                 last_frames += 1;
                 reached = self.is_goal(environment);
             }
@@ -341,16 +340,6 @@ impl Explorer {
         hash.update(self.task.scenario().frame_skip.to_le_bytes());
         hash.update(format!("{:?}", self.task.scenario().actions));
         hash.finalize().into()
-    }
-
-    /// The names of an action's keys, joined by `+`; `.` if the action has no keys.
-    ///
-    /// # Errors
-    /// If there is no such action.
-    pub fn action_name(&self, action: i64) -> Result<String, Error> {
-        let keys = Keys::from_mask(self.task.keys(action)?).unwrap_or_default();
-        let name = keys.names("+");
-        Ok(if name.is_empty() { ".".to_owned() } else { name })
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use framewire_expression::Formula;
 use framewire_game::{Actions, GameFile, Observed, Scenario, Start};
 use framewire_libmgba::{Clock, Core, Patching, Time, flags};
+use framewire_protocol::Keys;
 
 use crate::error::Error;
 use crate::memory::{Bytes, Memory};
@@ -168,7 +169,7 @@ impl Task {
                 })
             }
             Actions::Buttons(buttons) => {
-                let all = buttons.iter().copied().collect::<framewire_protocol::Keys>().mask();
+                let all = buttons.iter().copied().collect::<Keys>().mask();
                 u16::try_from(action).ok().filter(|mask| mask & !all == 0).ok_or_else(|| {
                     Error::Argument(format!(
                         "{action:#x} is not a mask of buttons; use a number from 0 to {all:#x}"
@@ -176,6 +177,16 @@ impl Task {
                 })
             }
         }
+    }
+
+    /// The names of an action's keys, joined by `+`; `.` if the action has no keys.
+    ///
+    /// # Errors
+    /// If there is no such action.
+    pub fn action_name(&self, action: i64) -> Result<String, Error> {
+        let keys = Keys::from_mask(self.keys(action)?).unwrap_or_default();
+        let name = keys.names("+");
+        Ok(if name.is_empty() { ".".to_owned() } else { name })
     }
 
     /// A core in the state in which episodes begin.

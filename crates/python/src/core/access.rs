@@ -39,6 +39,11 @@ impl Inner {
             values: Vec::new(),
         }
     }
+
+    /// The machine, or an exception after `close`.
+    pub(super) fn machine(&mut self) -> PyResult<&mut Machine> {
+        self.machine.as_mut().ok_or_else(|| argument(CLOSED))
+    }
 }
 
 impl Core {

@@ -7,7 +7,7 @@ use framewire_vecenv::find_domain;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString};
 
-use super::access::{CLOSED, Inner};
+use super::access::Inner;
 use super::{Core, MAX_KEPT};
 use crate::errors::argument;
 use crate::machine::{self, Observed};
@@ -31,8 +31,7 @@ impl Core {
         if let Some(known) = inner.expressions.get(text) {
             return Ok(known.clone());
         }
-        let machine = inner.machine.as_ref().ok_or_else(|| argument(CLOSED))?;
-        let observed = self.compile(&machine.core, text)?;
+        let observed = self.compile(&inner.machine()?.core, text)?;
         if inner.expressions.len() < MAX_KEPT {
             inner.expressions.insert(text.to_owned(), observed.clone());
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use framewire_expression::{Code, Type};
 use framewire_libmgba::{Clock, Time, flags, read_cheats};
 use framewire_protocol::registers::{ADVANCE, GAME_BOY};
-use framewire_protocol::{Access, Keys, OpError, sequence, timeline};
+use framewire_protocol::{Access, OpError, sequence, timeline};
 use framewire_recording::Start;
 use framewire_states::{Console, OnBus, State};
 use framewire_symbols::{Game, SymbolFiles, Symbols};
@@ -310,17 +310,9 @@ impl Core {
         })
     }
 
-    /// Releases the keys of `clear` and holds those of `add`. If `clear` has all keys, exactly the keys of `add` are
-    /// held.
+    /// Holds the keys of `add`, and releases the other keys of `clear`.
     fn set_keys(&self, py: Python<'_>, add: u16, clear: u16) -> PyResult<()> {
-        self.call(py, |machine| {
-            if clear == Keys::MASK {
-                machine.set_keys(add);
-            } else {
-                machine.clear_keys(clear);
-                machine.add_keys(add);
-            }
-        })
+        self.call(py, |machine| machine.set_keys(add, clear))
     }
 
     /// The keys that stay held until they are released, as a mask: the held keys without those of timelines.
@@ -333,10 +325,9 @@ impl Core {
         self.call(py, |machine| machine.ended.drain(..).collect())
     }
 
-    /// Address and type of a symbol, or of an address that is given as text.
-    fn locate(&self, text: &str) -> PyResult<(u32, Option<&'static str>)> {
-        let location = self.symbols.locate(text).map_err(argument)?;
-        Ok((location.address, location.kind.map(Type::name)))
+    /// The address of a symbol, or an address that is given as text.
+    fn locate(&self, text: &str) -> PyResult<u32> {
+        self.symbols.locate(text).map(|location| location.address).map_err(argument)
     }
 
     /// All symbols.
@@ -361,7 +352,7 @@ impl Core {
     fn run_until(&self, py: Python<'_>, expression: &str, most: u32) -> PyResult<(u32, bool)> {
         let inner = &mut *self.lock(py);
         let observed = self.compiled(inner, expression)?;
-        let machine = inner.machine.as_mut().ok_or_else(|| argument(CLOSED))?;
+        let machine = inner.machine()?;
         Ok(py.detach(|| {
             let mut frames = 0;
             while !observed.value(&mut machine.core).is_true() {
@@ -380,7 +371,7 @@ impl Core {
     fn evaluate<'py>(&self, py: Python<'py>, expression: &str) -> PyResult<Bound<'py, PyAny>> {
         let inner = &mut *self.lock(py);
         let observed = self.compiled(inner, expression)?;
-        let machine = inner.machine.as_mut().ok_or_else(|| argument(CLOSED))?;
+        let machine = inner.machine()?;
         value(py, observed.value(&mut machine.core))
     }
 
@@ -391,7 +382,7 @@ impl Core {
         expressions: Vec<String>,
     ) -> PyResult<(u32, Vec<Bound<'py, PyAny>>)> {
         let inner = &mut *self.lock(py);
-        let machine = inner.machine.as_mut().ok_or_else(|| argument(CLOSED))?;
+        let machine = inner.machine()?;
         let observed = expressions
             .iter()
             .map(|text| self.compile(&machine.core, text))
@@ -516,8 +507,8 @@ impl Core {
 
     /// The picture: an array of rows, columns, and the three colours red, green and blue.
     fn screen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
-        let inner = self.lock(py);
-        let machine = inner.machine.as_ref().ok_or_else(|| argument(CLOSED))?;
+        let mut inner = self.lock(py);
+        let machine = inner.machine()?;
         if machine.has_old_picture() {
             return Err(Conflict::new_err(UNDRAWN));
         }
