@@ -5,6 +5,8 @@ local ffi = require "ffi"
 
 local copy = ffi.copy
 local bytes_type = ffi.typeof("uint8_t[?]")
+-- `compact` moves bytes only if more than this many bytes at the beginning of the buffer are no longer in use.
+local MOVE_AT = 65536
 
 local Buffer = {}
 Buffer.__index = Buffer
@@ -49,6 +51,15 @@ end
 ---@return string
 function Buffer:text()
   return ffi.string(self.data + self.start, self.stop - self.start)
+end
+
+--- Moves the bytes in use to the beginning, if more than 64 KiB there are no longer in use, and more than this function
+--- has to copy. Without this, a buffer that never becomes empty would grow without limit.
+function Buffer:compact()
+  local length = self.stop - self.start
+  if self.start <= MOVE_AT or self.start <= length then return end
+  copy(self.data, self.data + self.start, length)
+  self.start, self.stop = 0, length
 end
 
 --- Removes all bytes and keeps the memory.

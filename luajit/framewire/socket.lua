@@ -179,15 +179,6 @@ function Socket:try_next()
   return start_next(self)
 end
 
--- Waits until a connection is established or has failed. If the running task is cancelled, closes the socket: the task
--- does not have it yet.
-local function wait_connected(socket, seconds)
-  local returned, ready, message = pcall(socket.wait, socket, poller.WRITE, seconds)
-  if returned then return ready, message end
-  socket:close()
-  error(ready, 0)
-end
-
 --- Connects, and waits until the connection is established. Tries the addresses one after the other. Each gets an equal
 --- share of the remaining time. Looking up a name can take longer than the time-out: the system sets its own limit.
 ---@param host string|string[] a name or an address, or a list of alternatives
@@ -201,7 +192,8 @@ function M.connect(host, port, timeout)
   local started = socket
   while started do
     local ready
-    ready, message = wait_connected(socket, (deadline - time.monotonic()) / (#socket.addresses + 1))
+    local share = (deadline - time.monotonic()) / (#socket.addresses + 1)
+    ready, message = tasks.close_on_error(socket, socket.wait, socket, poller.WRITE, share)
     if ready then
       ready, message = socket:connected()
       if ready then

@@ -21,8 +21,6 @@ local READ, WRITE = poller.READ, poller.WRITE
 local CHUNK, TURN = 65536, 4
 -- The most connections to accept in a row.
 local ACCEPT_TURN = 64
--- How many times during `stall_timeout` a stream checks whether the other side receives.
-local CHECKS = 4
 
 local chunk = ffi.new("uint8_t[?]", CHUNK)
 local pool = buffer.pool(16384, 64)
@@ -54,22 +52,19 @@ local function end_with(self, reason)
 end
 
 -- Closes the stream if bytes wait and the other side receives none for `stall_timeout` seconds; or, after `finish`, if
--- it neither receives nor sends any. The timer runs until there is nothing to wait for. The system can hold many bytes,
--- so the other side can receive some of them without an event in the loop. The timer looks for that.
+-- it neither receives nor sends any. The timer runs until there is nothing to wait for.
 local function watch_progress(self)
-  if self.timer or not self.stall_timeout then return end
-  local part, last_queued = self.stall_timeout / CHECKS, nil
+  local timeout = self.stall_timeout
+  if self.timer or not timeout then return end
+  local part = timeout / sys.STALL_CHECKS
   local function check()
     self.timer = nil
     if self.fd < 0 or self.unsent:length() == 0 and not self.finishing then return end
-    local queued = sys.queued and sys.queued(self.fd)
-    if queued and last_queued and queued < last_queued then self.progress = self.loop.now end
-    last_queued = queued
-    local left = self.progress + self.stall_timeout - self.loop.now
-    if left <= 0 then return end_with(self, "stalled") end
-    self.timer = self.loop:after(math.min(left, part), check)
+    local now = self.loop.now
+    if sys.is_stalled(self, now, timeout) then return end_with(self, "stalled") end
+    self.timer = self.loop:after(math.min(self.progress + timeout - now, part), check)
   end
-  self.progress = self.loop.now
+  self.progress, self.queued = self.loop.now, nil
   self.timer = self.loop:after(part, check)
 end
 
@@ -135,11 +130,7 @@ function Stream:write_bytes(source, length)
     end_with(self, "too much unsent")
     return nil, "too much unsent"
   end
-  if unsent.start > CHUNK and unsent.start > before then
-    -- Without this, the buffer of a stream that is never empty would grow without limit.
-    ffi.C.memmove(unsent.data, unsent.data + unsent.start, before)
-    unsent.start, unsent.stop = 0, before
-  end
+  unsent:compact()
   if before == 0 then self.progress = self.loop.now end
   if type(source) == "string" then unsent:append(source) else unsent:append_bytes(source, length) end
   if not self.corked and not self.blocked then
@@ -325,6 +316,8 @@ local function start(loop, socket, settings)
     finishing = nil,
     --- When the other side last received bytes or, after `finish`, sent some.
     progress = loop.now,
+    --- How many bytes the system held when the timer last checked whether the other side receives.
+    queued = nil,
     timer = nil,
     on_data = settings.on_data,
     on_bytes = settings.on_bytes,

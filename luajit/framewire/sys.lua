@@ -26,10 +26,16 @@ function sys.fail(what)
   return nil, what .. ": " .. sys.strerror(number), number
 end
 
+--- Whether the system call that failed last only has to be tried again later.
+---@return boolean
+function sys.is_temporary()
+  local number = sys.errno()
+  return number == sys.EAGAIN or number == sys.EINTR
+end
+
 --- Like `fail`, but if the call only has to be tried again later, the message is "again".
 function sys.fail_or_again(what)
-  local number = sys.errno()
-  if number == sys.EAGAIN or number == sys.EINTR then return nil, "again" end
+  if sys.is_temporary() then return nil, "again" end
   return sys.fail(what)
 end
 
@@ -44,6 +50,23 @@ function sys.pause_accepting(loop, listener, number)
     if listener.fd >= 0 then loop:change(listener.fd, loop.READ) end
   end)
   return true
+end
+
+--- How many times during its time-out `is_stalled` must be called.
+sys.STALL_CHECKS = 4
+
+--- Whether the other side of a socket has received no byte for a whole time-out. The system can hold many bytes, so the
+--- other side can receive some of them without an event in the loop. This function looks for that.
+---@param one table has the socket's `fd`; `progress`: when the other side last received bytes; and `queued`: how many
+--- bytes the system held at the last check, or nil if there was no check yet
+---@param now number
+---@param timeout number seconds
+---@return boolean
+function sys.is_stalled(one, now, timeout)
+  local queued = sys.queued and sys.queued(one.fd)
+  if queued and one.queued and queued < one.queued then one.progress = now end
+  one.queued = queued
+  return now >= one.progress + timeout
 end
 
 --- Creates a socket with the flags that all sockets of this library have.

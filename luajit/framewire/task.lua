@@ -198,6 +198,23 @@ function M.closing(fd)
   if writer and writer ~= reader then schedule(writer, nil, "closed") end
 end
 
+-- Returns the results of a call. If it has failed, closes `one` and raises the error again.
+local function pass_on(one, returned, ...)
+  if returned then return ... end
+  one:close()
+  error((...), 0)
+end
+
+--- Calls a function and returns its results. If it raises an error, for example because the running task was cancelled,
+--- closes an object, which otherwise nobody would close, and raises the error again.
+---@param one table has a method `close`
+---@param f function
+---@param ... any arguments of `f`
+---@return any ...
+function M.close_on_error(one, f, ...)
+  return pass_on(one, pcall(f, ...))
+end
+
 --- For a new process: forgets the waits of its parent's tasks.
 function M.forget_waits()
   for fd in pairs(waits) do waits[fd] = nil end

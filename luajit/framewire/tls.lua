@@ -8,6 +8,7 @@
 
 local ffi = require "ffi"
 local poller = require "framewire.poller"
+local check_settings = require "framewire.settings"
 local socket = require "framewire.socket"
 local sys = require "framewire.sys"
 local time = require "framewire.time"
@@ -300,12 +301,8 @@ local known = { ca = "string", verify = "boolean", certificate = "string", key =
 
 local function check_options(options)
   if type(options) ~= "table" then return nil, "the settings of TLS must be a table, not a " .. type(options) end
-  for name, value in pairs(options) do
-    if not known[name] then return nil, ("TLS has no option '%s'"):format(tostring(name)) end
-    if type(value) ~= known[name] then
-      return nil, ("%s must be a %s, not a %s"):format(name, known[name], type(value))
-    end
-  end
+  local ok, message = check_settings("TLS", options, known)
+  if not ok then return nil, message end
   if (options.certificate == nil) ~= (options.key == nil) then return nil, "give both certificate and key" end
   return true
 end
@@ -442,9 +439,9 @@ function M.server(options)
   return context
 end
 
--- The contexts that `connect` has created, by table of options. `default` is the one without options.
+-- The contexts that `connect` has created, by table of options; and the table for calls without options.
 local contexts = setmetatable({}, { __mode = "k" })
-local default
+local NO_OPTIONS = {}
 
 --- Connects, and checks the server's certificate.
 ---@param host string name or address
@@ -454,13 +451,13 @@ local default
 ---@return table|nil secure
 ---@return string? message
 function M.connect(host, port, options, timeout)
-  local context = default
-  if options then context = contexts[options] end
+  options = options or NO_OPTIONS
+  local context = contexts[options]
   if not context then
     local problem
     context, problem = M.client(options)
     if not context then return nil, problem end
-    if options then contexts[options] = context else default = context end
+    contexts[options] = context
   end
   local deadline = time.monotonic() + (timeout or 10)
   local connected, message = socket.connect(host, port, timeout or 10)

@@ -22,7 +22,9 @@
 local ffi = require "ffi"
 local buffer = require "framewire.buffer"
 local handshake = require "framewire.websocket.handshake"
+local has_word = require "framewire.http.has_word"
 local protocols = require "framewire.websocket.protocol"
+local check_settings = require "framewire.settings"
 local socket = require "framewire.socket"
 local streams = require "framewire.stream"
 local tasks = require "framewire.task"
@@ -110,6 +112,12 @@ local function send_close(self, code, reason)
   return send_frame(self, CLOSE, payload, #payload)
 end
 
+-- Closes the connection after `close_timeout`.
+local function close_later(self)
+  local loop = self.loop or self.server.loop
+  loop:after(self.close_timeout, function() (self.stream or self.socket):close() end)
+end
+
 -- Calls a callback, if there is one. An error in it closes this WebSocket, but does not stop the loop.
 local function call(self, callback, ...)
   if not callback then return end
@@ -121,7 +129,7 @@ local function call(self, callback, ...)
   send_close(self, 1011)
   if self.loop and self.stream and not self.stopping then
     self.stopping = true
-    self.loop:after(self.close_timeout, function() self.stream:close() end)
+    close_later(self)
   end
 end
 
@@ -141,12 +149,9 @@ local function end_connection(self)
     if not self.is_client then self.socket:finish() end
     return self.socket:close()
   end
-  local function wait_for_end()
-    self.loop:after(self.close_timeout, function() self.stream:close() end)
-  end
-  if self.is_client then return wait_for_end() end
+  if self.is_client then return close_later(self) end
   -- The server closes its side of the connection when everything has been sent, and then waits for the client's end.
-  self.stream.on_finish = wait_for_end
+  self.stream.on_finish = function() close_later(self) end
   self.stream:finish()
 end
 
@@ -282,7 +287,7 @@ function WebSocket:close(code, reason)
   end
   send_close(self, code, reason)
   if self.stream then
-    self.loop:after(self.close_timeout, function() self.stream:close() end)
+    close_later(self)
     return true
   end
   local deadline = time.monotonic() + self.close_timeout
@@ -302,9 +307,8 @@ end
 --- Called when the server stops. Sends the closing frame in a task: without callbacks, sending waits if the client does
 --- not read. Closes the connection if the client does not answer in time.
 function WebSocket:go_away()
-  local loop = self.server.loop
-  loop:spawn(send_close, self, 1001, "the server stops")
-  loop:after(self.close_timeout, function() (self.stream or self.socket):close() end)
+  self.server.loop:spawn(send_close, self, 1001, "the server stops")
+  close_later(self)
 end
 
 --- How many bytes wait to be sent. Always 0 without callbacks.
@@ -320,12 +324,8 @@ local settings = {
 }
 
 local function check_options(options)
-  for name, value in pairs(options) do
-    if not settings[name] then return nil, ("a WebSocket has no option '%s'"):format(tostring(name)) end
-    if type(value) ~= settings[name] then
-      return nil, ("%s must be a %s, not a %s"):format(name, settings[name], type(value))
-    end
-  end
+  local ok, message = check_settings("a WebSocket", options, settings)
+  if not ok then return nil, message end
   for name, value in pairs(options.headers or {}) do
     if type(name) ~= "string" or type(value) ~= "string" and type(value) ~= "number" then
       return nil, ("the names and values of headers must be strings, not %s = %s")
@@ -423,7 +423,7 @@ end
 local function refusal(request)
   local headers = request.headers
   if request.method ~= "GET" or request.version < 1.1 then return 400, "a WebSocket is opened by GET with HTTP/1.1" end
-  if not handshake.contains(headers.upgrade, "websocket") or not handshake.contains(headers.connection, "upgrade") then
+  if not has_word(headers.upgrade, "websocket") or not has_word(headers.connection, "upgrade") then
     return 426, "this is a WebSocket; send Upgrade: websocket and Connection: Upgrade"
   end
   if headers["sec-websocket-version"] ~= "13" then return 426, "this server supports only version 13 of WebSockets" end
@@ -536,7 +536,7 @@ local function shake_hands(self, connected, authority, target, options)
   if status ~= "101" then return nil, "the server answered " .. (head:match("^[^\r]*")) end
   local headers = {}
   for name, value in head:gmatch("\r\n([^:\r\n]+):([^\r\n]*)") do headers[name:lower()] = trim(value) end
-  if not handshake.contains(headers.upgrade, "websocket") or not handshake.contains(headers.connection, "upgrade")
+  if not has_word(headers.upgrade, "websocket") or not has_word(headers.connection, "upgrade")
     or headers["sec-websocket-accept"] ~= handshake.accept(key) then
     return nil, "the server's reply does not open a WebSocket"
   end
@@ -571,12 +571,8 @@ function M.connect(url, options)
     connected, message = socket.connect(place.host, place.port, self.timeout)
   end
   if not connected then return nil, message end
-  local returned, rest
-  returned, rest, message = pcall(shake_hands, self, connected, place.authority, place.target, options)
-  if not returned then
-    connected:close() -- the task was cancelled
-    error(rest, 0)
-  end
+  local rest
+  rest, message = tasks.close_on_error(connected, shake_hands, self, connected, place.authority, place.target, options)
   if not rest then
     connected:close()
     return nil, ("cannot open %s: %s"):format(url, message)

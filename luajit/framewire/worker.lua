@@ -54,12 +54,11 @@ local function flush_files()
   end
 end
 
--- Unblocks all signals. A loop of the parent blocks the signals that it waits for. Nothing reads them in this process,
--- so TERM would do nothing.
-local function unblock_signals()
+-- Unblocks all signals. Stores those that were blocked in `before`, if it is not nil.
+local function unblock_signals(before)
   local none = ffi.new("struct fw_sigset")
   C.sigemptyset(none)
-  C.sigprocmask(sys.SIG_SETMASK, none, nil)
+  C.sigprocmask(sys.SIG_SETMASK, none, before)
 end
 
 -- Calls a function outside of tasks. In a task of the parent, it would wait by returning to the parent's loop, of which
@@ -84,6 +83,8 @@ local function start(main, keep_blocked)
       -- If the parent has ended already, no signal will come.
       if C.getppid() ~= parent then C._exit(1) end
     end
+    -- A loop of the parent blocks the signals that it waits for. Nothing reads them in this process, so TERM would do
+    -- nothing.
     if not keep_blocked then unblock_signals() end
     loops.leave_parent()
     local ok, message = call_outside(main)
@@ -118,9 +119,8 @@ function M.become(arguments)
   local list = ffi.new("const char *[?]", #arguments + 1)
   for index, argument in ipairs(arguments) do list[index - 1] = argument end
   -- The new program would inherit the signals that a loop of this process blocks or ignores, and TERM would not end it.
-  local none, before = ffi.new("struct fw_sigset"), ffi.new("struct fw_sigset")
-  C.sigemptyset(none)
-  C.sigprocmask(sys.SIG_SETMASK, none, before)
+  local before = ffi.new("struct fw_sigset")
+  unblock_signals(before)
   local pipe = C.signal(sys.SIGPIPE, nil)
   C.execvp(arguments[1], ffi.cast("char *const *", list))
   local _, message = sys.fail("cannot run " .. arguments[1])
@@ -158,14 +158,13 @@ function Worker:signal(name)
   return signal.send(self.pid, name)
 end
 
--- Starts worker number `index`. If this fails, tries again after a second.
+-- Starts worker number `index`, unless the group is stopping. If this fails, tries again after a second.
 local function keep(state, index)
+  if state.stopping then return end
   local worker, message = start(function() state.main(index) end, true)
   if not worker then
     io.stderr:write("cannot start worker ", index, ": ", message, "; trying again\n")
-    state.loop:after(1, function()
-      if not state.stopping then keep(state, index) end
-    end)
+    state.loop:after(1, function() keep(state, index) end)
     return
   end
   state.workers[worker.pid] = { worker = worker, index = index, started = time.monotonic() }
@@ -182,9 +181,7 @@ local function collect(state)
         local code, reason = ending(status_box[0])
         io.stderr:write(("worker %d ended (%s); starting it again\n"):format(gone.index, reason or "code " .. code))
         local wait = math.max(0, gone.started + 1 - time.monotonic())
-        state.loop:after(wait, function()
-          if not state.stopping then keep(state, gone.index) end
-        end)
+        state.loop:after(wait, function() keep(state, gone.index) end)
       end
     end
   end

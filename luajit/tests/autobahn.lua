@@ -3,15 +3,13 @@
 -- the library does not support. Each case is sent to a server and to a client; both send every message back.
 
 local bit = require "bit"
-local ffi = require "ffi"
 local check = require "tests.support.check"
-local client = require "tests.support.client"
-local handshake = require "framewire.websocket.handshake"
 local http = require "framewire.http"
 local process = require "tests.support.process"
 local socket = require "framewire.socket"
 local thread = require "framewire.thread"
 local websocket = require "framewire.websocket"
+local wire = require "tests.support.wire"
 
 local MEGABYTE = 1048576
 local options = {
@@ -26,11 +24,6 @@ local options = {
   },
 }
 
-local OPENING = "GET /echo HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-  .. "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-local MASK = "\1\200\3\255"
-local mask_word = ffi.cast("const uint32_t *", MASK)[0]
-
 local TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
 -- A frame to send. With `is_part`, more frames of its message follow. `rsv` has its reserved bits.
@@ -42,30 +35,9 @@ local function closing(code, reason)
   return frame(CLOSE, string.char(math.floor(code / 256), code % 256) .. (reason or ""))
 end
 
-local function mask(data)
-  local size = #data
-  local bytes = ffi.new("uint8_t[?]", size + 4)
-  ffi.copy(bytes, data, size)
-  local words = ffi.cast("uint32_t *", bytes)
-  for i = 0, math.floor((size + 3) / 4) - 1 do words[i] = bit.bxor(words[i], mask_word) end
-  return ffi.string(bytes, size)
-end
-
 -- Returns the bytes of a frame. A client masks its frames.
 local function encode(one, is_client)
-  local size = #one.data
-  local head
-  local flag = is_client and 128 or 0
-  if size < 126 then
-    head = string.char(flag + size)
-  elseif size < 65536 then
-    head = string.char(flag + 126, bit.rshift(size, 8), size % 256)
-  else
-    head = string.char(flag + 127, 0, 0, 0, 0, bit.rshift(size, 24), bit.rshift(size, 16) % 256,
-      bit.rshift(size, 8) % 256, size % 256)
-  end
-  local first = string.char((one.is_part and 0 or 128) + one.rsv * 16 + one.opcode)
-  return first .. head .. (is_client and MASK .. mask(one.data) or one.data)
+  return wire.encode((one.is_part and 0 or 128) + one.rsv * 16 + one.opcode, one.data, is_client)
 end
 
 -- The cases. Each has a number, the frames to send, the frames that must come back (as texts, see `written`), and
@@ -352,34 +324,17 @@ local function pieces_of(case, is_client)
 end
 
 -- Reads the frames in `data` from `place` on, and adds their texts to `found`. Returns whether the last frame has come,
--- and where the rest begins.
-local function read_frames(data, place, found)
-  while #data - place >= 1 do
-    local first, length, size = data:byte(place), data:byte(place + 1), 2
-    local is_masked = length >= 128
-    length = length % 128
-    if length >= 126 then
-      local bytes = length == 126 and 2 or 8
-      if #data - place + 1 < 2 + bytes then break end
-      length, size = 0, 2 + bytes
-      for i = place + 2, place + 1 + bytes do length = length * 256 + data:byte(i) end
-    end
-    local key = is_masked and data:sub(place + size, place + size + 3)
-    if is_masked then size = size + 4 end
-    if #data - place + 1 < size + length then break end
-    local payload = data:sub(place + size, place + size + length - 1)
-    if key then
-      local bytes = ffi.new("uint8_t[?]", #payload)
-      for i = 0, #payload - 1 do bytes[i] = bit.bxor(payload:byte(i + 1), key:byte(i % 4 + 1)) end
-      payload = ffi.string(bytes, #payload)
-    end
-    place = place + size + length
+-- and where the rest begins. `is_masked`: whether a client has sent the frames.
+local function read_frames(data, place, found, is_masked)
+  while true do
+    local first, payload, next_place = wire.decode(data, place, is_masked)
+    if not first then return false, place end
+    place = next_place
     local opcode = first % 16
     if opcode == PONG and payload == "last" then return true, place end
     found[#found + 1] = first < 128 and "a part" or written(opcode, payload)
     if opcode == CLOSE then return true, place end
   end
-  return false, place
 end
 
 local WAIT = 30 -- seconds
@@ -395,7 +350,7 @@ local function exchange(connection, data, case, is_client)
       local is_done
       -- Pieces are joined only here: otherwise, each piece of a large message would copy all of the message.
       if #parts > 1 then parts = { table.concat(parts) } end
-      is_done, place = read_frames(parts[1], place, found)
+      is_done, place = read_frames(parts[1], place, found, not is_client)
       size = 0
       if is_done or is_closed then return found end
     elseif is_closed then
@@ -429,9 +384,7 @@ check.test(("a server passes the %d cases of the Autobahn list"):format(#cases),
   assert(#cases >= 300, "too few cases: " .. #cases)
   process.with_server(options, function(port)
     for _, case in ipairs(cases) do
-      local raw = client.connect(port)
-      raw:send(OPENING)
-      check.equal(assert(raw:receive()).status, 101)
+      local raw = wire.open(port, "/echo")
       compare(case, exchange(raw.socket, raw.data, case, true))
       raw:close()
     end
@@ -466,11 +419,7 @@ check.test(("a client passes the %d cases of the Autobahn list"):format(#cases),
   local worker = assert(thread.start(echo, check.root, port, #cases))
   for _, case in ipairs(cases) do
     local connection = assert(listener:accept(WAIT), case.number)
-    local head = ""
-    while not head:find("\r\n\r\n", 1, true) do head = head .. assert(connection:read(65536, WAIT)) end
-    local key = head:match("Sec%-WebSocket%-Key: ([^\r]+)")
-    connection:write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-      .. "Sec-WebSocket-Accept: " .. handshake.accept(key) .. "\r\n\r\n", WAIT)
+    wire.accept(connection, WAIT)
     compare(case, exchange(connection, "", case, false))
     connection:close()
   end

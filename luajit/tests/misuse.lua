@@ -87,9 +87,7 @@ local function web_socket()
   local listener = assert(socket.listen())
   loop:spawn(function()
     local client = assert(listener:accept(5))
-    local key = assert(client:read(4096, 5)):match("Key: ([^\r]+)")
-    client:write("HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: "
-      .. require("framewire.websocket.handshake").accept(key) .. "\r\n\r\n", 5)
+    require("tests.support.wire").accept(client, 5)
   end)
   local url = "ws://127.0.0.1:" .. select(2, listener:name()) .. "/"
   local opening = loop:spawn(function()

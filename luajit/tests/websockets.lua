@@ -1,7 +1,6 @@
 --- Tests of WebSockets: the handshake, valid and invalid frames, and use with and without callbacks. The frames follow
 -- sections 1 to 7 of the Autobahn test suite: framing, pings, reserved bits, opcodes, fragmentation, UTF-8, closing.
 
-local bit = require "bit"
 local check = require "tests.support.check"
 local client = require "tests.support.client"
 local handshake = require "framewire.websocket.handshake"
@@ -13,6 +12,7 @@ local socket = require "framewire.socket"
 local tasks = require "framewire.task"
 local time = require "framewire.time"
 local websocket = require "framewire.websocket"
+local wire = require "tests.support.wire"
 
 -- The results of the task of "GET /late".
 local late = {}
@@ -90,34 +90,9 @@ local options = {
   },
 }
 
-local OPENING = "GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-  .. "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-
-local MASK = "\1\200\3\255"
-
 -- A frame. `first` is its first byte; `fields` can replace the length field or the mask bit.
 local function frame(first, data, fields)
-  local is_masked = not (fields and fields.plain)
-  local length = fields and fields.length
-  if not length then
-    if #data < 126 then
-      length = string.char(#data)
-    elseif #data < 65536 then
-      length = "\126" .. string.char(math.floor(#data / 256), #data % 256)
-    else
-      length = "\127\0\0\0\0\0" .. string.char(math.floor(#data / 65536), math.floor(#data / 256) % 256, #data % 256)
-    end
-  end
-  local bytes = {}
-  if is_masked then
-    length = string.char(length:byte() + 128) .. length:sub(2) .. MASK
-    for i = 1, #data do
-      local key = MASK:byte((i - 1) % 4 + 1)
-      bytes[i] = string.char(bit.bxor(data:byte(i), key))
-    end
-    data = table.concat(bytes)
-  end
-  return string.char(first) .. length .. data
+  return wire.encode(first, data, not (fields and fields.plain), fields and fields.length)
 end
 
 local function closing(code, reason)
@@ -127,42 +102,28 @@ end
 -- Sends frames and then a last ping. Returns the frames that the server sends before it closes the connection or
 -- answers that ping.
 local function answers(port, sent, step)
-  local connection = client.connect(port)
-  connection:send(OPENING:format("/echo"))
-  local opened = assert(connection:receive())
-  check.equal(opened.status, 101)
+  local connection, opened = wire.open(port, "/echo")
   check.equal(opened.headers["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
   sent = sent .. frame(0x89, "last")
   step = step or #sent
   for place = 1, #sent, step do connection:send(sent:sub(place, place + step - 1)) end
-  local data, parts = connection.data, {}
-  local function need(count)
-    while #data < count do
-      local more = connection.socket:read(65536, 5)
-      if not more then return false end
-      data = data .. more
-    end
-    return true
-  end
-  while need(2) do
-    local first, length, size = data:byte(1), data:byte(2), 2
-    if length == 126 then
-      need(4)
-      length, size = data:byte(3) * 256 + data:byte(4), 4
-    elseif length == 127 then
-      need(10)
-      length, size = data:byte(8) * 65536 + data:byte(9) * 256 + data:byte(10), 10
-    end
-    need(size + length)
-    local payload = data:sub(size + 1, size + length)
-    data = data:sub(size + length + 1)
+  local data, place, parts = connection.data, 1, {}
+  while true do
+    local first, payload, next_place = wire.decode(data, place, false)
     if first == 0x8a and payload == "last" then break end
-    if first == 0x88 then
-      payload = #payload >= 2 and tostring(payload:byte(1) * 256 + payload:byte(2)) or payload
-    elseif #payload > 100 then
-      payload = #payload .. " bytes"
+    if not first then
+      local more = connection.socket:read(65536, 5)
+      if not more then break end
+      data = data .. more
+    else
+      place = next_place
+      if first == 0x88 then
+        payload = #payload >= 2 and tostring(payload:byte(1) * 256 + payload:byte(2)) or payload
+      elseif #payload > 100 then
+        payload = #payload .. " bytes"
+      end
+      parts[#parts + 1] = ("%x:%s"):format(first, payload)
     end
-    parts[#parts + 1] = ("%x:%s"):format(first, payload)
   end
   connection:close()
   return table.concat(parts, " ")
@@ -250,7 +211,7 @@ end)
 
 check.test("only valid handshakes open a WebSocket", function()
   process.with_server(options, function(port)
-    local good = OPENING:format("/echo")
+    local good = wire.OPENING:format("/echo")
     for change, status in pairs {
       [{ "Upgrade: websocket\r\n", "" }] = 426, [{ "Connection: Upgrade\r\n", "" }] = 426,
       [{ "Upgrade: websocket", "Upgrade: h2c" }] = 426, [{ "Version: 13", "Version: 12" }] = 426,
@@ -339,9 +300,7 @@ check.test("no frame follows a frame of which only a part was sent", function()
   loop:spawn(function()
     for _ = 1, 2 do
       local one = assert(listener:accept(5))
-      local key = assert(one:read(4096, 5)):match("Sec%-WebSocket%-Key: (%S+)")
-      assert(one:write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" ..
-        "Sec-WebSocket-Accept: " .. handshake.accept(key) .. "\r\n\r\n", 5))
+      wire.accept(one, 5)
       loop:sleep(0.5) -- reads nothing meanwhile
       local count = 0
       while true do
@@ -428,9 +387,7 @@ end)
 
 check.test("silent clients are disconnected, slow clients are not, and a stopping server sends 1001", function()
   process.with_server(options, function(port)
-    local connection = client.connect(port)
-    connection:send(OPENING:format("/pinged"))
-    check.equal(connection:receive().status, 101)
+    local connection = wire.open(port, "/pinged")
     check.equal(connection:is_closed(2), true)
     connection:close()
 
@@ -503,7 +460,7 @@ end)
 check.test("no WebSocket opens if the handler fails after accept", function()
   process.with_server(options, function(port)
     local connection = client.connect(port)
-    connection:send(OPENING:format("/accept-and-fail"))
+    connection:send(wire.OPENING:format("/accept-and-fail"))
     check.equal(assert(connection:receive()).status, 500)
     check.equal(connection:is_closed(), true)
     connection:close()
@@ -537,7 +494,7 @@ end)
 check.test("a WebSocket that opens after accept has timed out is closed, and does not wake the task", function()
   process.with_server(options, function(port)
     local slow = assert(socket.connect("127.0.0.1", port, 5))
-    assert(slow:write(OPENING:format("/late"), 5))
+    assert(slow:write(wire.OPENING:format("/late"), 5))
     local function reaches(state)
       check.eventually(5, function() return client.ask(port, "GET", "/late/state").body:find(state) end, state)
     end
@@ -559,9 +516,7 @@ check.test("a server ends the connection of a closed WebSocket, and counts it un
     local port, server = process.serve_on(loop, function(request, response)
       websocket.accept(request, response, { close_timeout = 0.5, on_message = function() end })
     end)
-    local connection = client.connect(port)
-    connection:send(OPENING:format("/"))
-    check.equal(connection:receive().status, 101)
+    local connection = wire.open(port, "/")
     connection:send(closing(1000))
     loop:sleep(0.1)
     check.equal(server.upgraded_count, 1)
@@ -582,9 +537,7 @@ check.test("without callbacks, a client that reads too slowly is disconnected", 
       ws = assert(websocket.accept(request, response, { max_unsent = 1000000 }))
       ws:receive()
     end))
-    local connection = client.connect(port)
-    connection:send(OPENING:format("/"))
-    check.equal(connection:receive().status, 101)
+    wire.open(port, "/")
     loop:sleep(0.05) -- now the task has the WebSocket
     local sender = loop:spawn(function() return ws:send(("x"):rep(20000000)) end)
     check.equal(ws:send(("x"):rep(500000)), true)
@@ -626,11 +579,7 @@ check.test("a stopping server ends WebSockets whose clients do not answer", func
         close_timeout = 0.2, on_message = function() end, on_close = function(_, code) codes.callbacks = code end,
       })
     end)
-    for _, path in ipairs { "/task", "/callbacks" } do
-      local connection = client.connect(port)
-      connection:send(OPENING:format(path))
-      check.equal(connection:receive().status, 101)
-    end
+    for _, path in ipairs { "/task", "/callbacks" } do wire.open(port, path) end
     server:stop(1, function() end)
     loop:sleep(0.5)
     check.equal(codes.task, 1006)

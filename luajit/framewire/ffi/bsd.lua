@@ -177,7 +177,7 @@ function M.open_folder(path)
   return M.open(path, M.O_RDONLY + M.O_DIRECTORY + M.O_CLOEXEC)
 end
 
-local function path_of(fd)
+function M.path_of(fd)
   local path = ffi.new("char[1024]")
   if ffi.C.fcntl(fd, M.F_GETPATH, path) < 0 then return nil end
   return ffi.string(path)
@@ -188,13 +188,7 @@ end
 function M.open_beneath(root_fd, path)
   local flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
   if not is_mac then return ffi.C.openat(root_fd, path, flags + M.O_RESOLVE_BENEATH, int(0)) end
-  local fd = ffi.C.openat(root_fd, path, flags, int(0))
-  if fd < 0 then return fd end
-  local root, real = path_of(root_fd), path_of(fd)
-  if root and real and (root == "/" or real:sub(1, #root + 1) == root .. "/") then return fd end
-  ffi.C.close(fd)
-  ffi.errno(M.EXDEV)
-  return -1
+  return M.keep_beneath(root_fd, ffi.C.openat(root_fd, path, flags, int(0)))
 end
 
 local copy_buffer = ffi.new("uint8_t[65536]")

@@ -230,8 +230,8 @@ function M.open_folder(path)
   return ffi.C.fw_open(path, M.O_RDONLY + M.O_DIRECTORY + M.O_CLOEXEC, 0)
 end
 
--- The current path of a descriptor's file.
-local function path_of(fd)
+--- The current path of a descriptor's file, or nil.
+function M.path_of(fd)
   local resolved = ffi.C.realpath("/proc/self/fd/" .. fd, nil)
   if resolved == nil then return nil end
   local path = ffi.string(resolved)
@@ -242,13 +242,7 @@ end
 -- Used where openat2 does not work: in kernels before 5.6, and in containers that do not allow it. Opens the file first
 -- and then checks where the opened file is. So nobody can replace a part of the path between the check and the opening.
 local function open_and_check(root_fd, path)
-  local fd = ffi.C.fw_openat(root_fd, path, M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK, 0)
-  if fd < 0 then return fd end
-  local root, real = path_of(root_fd), path_of(fd)
-  if root and real and (root == "/" or real:sub(1, #root + 1) == root .. "/") then return fd end
-  ffi.C.close(fd)
-  ffi.errno(M.EXDEV)
-  return -1
+  return M.keep_beneath(root_fd, ffi.C.fw_openat(root_fd, path, M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK, 0))
 end
 
 local how = ffi.new("struct fw_open_how")

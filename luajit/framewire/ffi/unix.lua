@@ -124,6 +124,17 @@ function M.add_to(system, types)
       tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
   end
 
+  --- For `open_beneath` on systems that cannot limit the path when they open a file: checks afterwards where the opened
+  --- file is. If it is not below the open folder, closes it. Returns its descriptor or -1.
+  function system.keep_beneath(root_fd, fd)
+    if fd < 0 then return fd end
+    local root, real = system.path_of(root_fd), system.path_of(fd)
+    if root and real and (root == "/" or real:sub(1, #root + 1) == root .. "/") then return fd end
+    ffi.C.close(fd)
+    ffi.errno(system.EXDEV)
+    return -1
+  end
+
   --- Calls a function with the name and the kind of each entry of a folder. The kind is nil if it is not known.
   ---@return true|nil ok
   function system.list(path, add)

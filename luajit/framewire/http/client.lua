@@ -8,6 +8,7 @@
 
 local form = require "framewire.http.form"
 local json = require "framewire.json"
+local check_settings = require "framewire.settings"
 local socket = require "framewire.socket"
 local tasks = require "framewire.task"
 local time = require "framewire.time"
@@ -286,13 +287,9 @@ local function exchange(self, place, request, deadline)
     if not link then return nil, message end
   end
   link.answered = false
-  local returned, answer, ok
-  returned, answer, message, ok = pcall(talk, link, bytes, request, deadline)
-  if not returned then
-    -- The task was cancelled, or `on_data` failed, and `answer` is the error.
-    link.socket:close()
-    error(answer, 0)
-  end
+  local answer, ok
+  -- The task can be cancelled, and `on_data` can fail.
+  answer, message, ok = tasks.close_on_error(link.socket, talk, link, bytes, request, deadline)
   if answer then
     if answer.keep and ok then give(self, key, link) else link.socket:close() end
     return answer
@@ -312,16 +309,10 @@ local known = {
 
 -- Checks the options of a request and fills in defaults.
 local function read_request(self, options)
-  for name, value in pairs(options) do
-    local wanted = known[name]
-    if not wanted then return nil, ("a request has no option '%s'"):format(tostring(name)) end
-    if wanted ~= "any" and type(value) ~= wanted then
-      return nil, ("%s must be a %s, not a %s"):format(name, wanted, type(value))
-    end
-  end
+  local ok, message = check_settings("a request", options, known)
+  if not ok then return nil, message end
   local body, kind = options.body, nil
   if options.json ~= nil then
-    local message
     body, message = json.encode(options.json)
     if not body then return nil, message end
     kind = "application/json"
@@ -451,6 +442,9 @@ local defaults = {
   max_redirects = 5,
 }
 
+local settings = { headers = "table", tls = "table" }
+for name in pairs(defaults) do settings[name] = "amount" end
+
 local M = {}
 
 --- Creates a client. Raises an error for an unknown option, or for a value of the wrong type or below 0.
@@ -461,16 +455,8 @@ local M = {}
 function M.new(options)
   options = options or {}
   local self = { idle = {}, closed = false, headers = options.headers or {}, tls = options.tls }
-  for name, value in pairs(options) do
-    if name == "headers" or name == "tls" then
-      if type(value) ~= "table" then error(("%s must be a table, not a %s"):format(name, type(value)), 2) end
-    else
-      if defaults[name] == nil then error(("a client has no option '%s'"):format(tostring(name)), 2) end
-      if type(value) ~= "number" or value < 0 or value ~= value then
-        error(("%s is %s; use a number of at least 0"):format(name, tostring(value)), 2)
-      end
-    end
-  end
+  local ok, message = check_settings("a client", options, settings)
+  if not ok then error(message, 2) end
   for name, value in pairs(defaults) do self[name] = options[name] or value end
   return setmetatable(self, Client)
 end

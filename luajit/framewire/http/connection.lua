@@ -18,22 +18,17 @@ local sys = require "framewire.sys"
 
 local band, net = bit.band, sys.net
 local READ, WRITE = poller.READ, poller.WRITE
-local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
 local SEND_FLAGS = sys.send_flags
 
 -- When this many bytes of responses have been written, they are sent, even if more requests are waiting.
 local FLUSH_AT = 262144
 -- An output buffer that has grown larger than this is replaced by a small one.
 local MAX_KEPT_OUTPUT = 1048576
--- When at least this many bytes at the beginning of a buffer have been sent, the rest can move to the beginning.
-local MOVE_AT = 65536
 -- The most bytes of a file that are sent before other connections are served.
 local FILE_TURN = 1048576
 -- Seconds for which a refused client may continue to send before the connection is closed. During this time, the client
 -- can read the error.
 local LINGER = 2
--- How many times during `write_timeout` the server checks whether the client reads.
-local WRITE_CHECKS = 4
 
 local Connection = {}
 Connection.__index = Connection
@@ -52,20 +47,9 @@ Connection.enter = enter
 -- client receives, but takes bytes from this connection only in large parts.
 local function enter_write(self)
   if self.peer then return enter(self, "write", math.huge) end
-  -- The time-out has several parts. At the end of each, `expire` calls `is_stalled`.
-  enter(self, "write", self.server.limits.write_timeout / WRITE_CHECKS)
+  -- The time-out has several parts. At the end of each, `expire` checks whether the client reads.
+  enter(self, "write", self.server.limits.write_timeout / sys.STALL_CHECKS)
   self.progress, self.queued = self.server.loop.now, nil
-end
-
--- Whether the client has received no byte for the whole time-out. The system can hold many bytes of a response, so the
--- client can receive some of them without an event in the loop.
-local function is_stalled(self)
-  local now, limit = self.server.loop.now, self.server.limits.write_timeout
-  local queued = sys.queued and sys.queued(self.fd)
-  if queued and self.queued and queued < self.queued then self.progress = now end
-  self.queued = queued
-  self.deadline = now + limit / WRITE_CHECKS
-  return now >= self.progress + limit
 end
 
 -- Changes the events for which the loop watches the connection.
@@ -118,7 +102,7 @@ local function push_file(self)
     local sent = sys.sendfile(self.fd, file.fd, file.offset, math.min(file.left, turn))
     if sent > 0 then
       file.offset, file.left, turn = file.offset + sent, file.left - sent, turn - sent
-    elseif sent < 0 and (sys.errno() == EAGAIN or sys.errno() == EINTR) then
+    elseif sent < 0 and sys.is_temporary() then
       return true
     else
       -- Zero means that the file has become shorter. Then, or after an error, the response cannot have the length that
@@ -143,8 +127,7 @@ local function flush(self, out)
     local flags = self.file and SEND_FLAGS + (sys.MSG_MORE or 0) or SEND_FLAGS
     sent = tonumber(net.send(self.fd, out.data, length, flags))
     if sent < 0 then
-      local number = sys.errno()
-      if number ~= EAGAIN and number ~= EINTR then
+      if not sys.is_temporary() then
         out.stop = 0
         return self:close()
       end
@@ -154,12 +137,7 @@ local function flush(self, out)
   if sent < length then
     local unsent = self.unsent or self.server.pool:take()
     self.unsent = unsent
-    local waiting = unsent:length()
-    if unsent.start > MOVE_AT and unsent.start > waiting then
-      -- Without this, the buffer of a response in parts would grow without limit if it never became empty.
-      ffi.C.memmove(unsent.data, unsent.data + unsent.start, waiting)
-      unsent.start, unsent.stop = 0, waiting
-    end
+    unsent:compact()
     unsent:append_bytes(out.data + sent, length - sent)
     if unsent:length() > self.server.limits.max_unsent then
       out.stop = 0
@@ -181,13 +159,17 @@ local function hand_over(self)
   self.on_upgrade(socket.wrap(fd), rest)
 end
 
+-- If the client still has to read something, waits for that; then `push` sends the rest. Returns whether this is so.
+local function wait_for_reader(self)
+  if not (self.unsent or self.file) then return false end
+  enter_write(self)
+  set_interest(self, WRITE)
+  return true
+end
+
 -- Ends the connection when everything has been sent. `more` is true if the client has sent bytes that were not served.
 local function wind_up(self, more)
-  if self.unsent or self.file then
-    -- `push` sends the rest and then calls this function again.
-    enter_write(self)
-    return set_interest(self, WRITE)
-  end
+  if wait_for_reader(self) then return end -- `push` calls this function again
   if self.closing == "upgrade" then return hand_over(self) end
   drop_input(self)
   if self.closing == "linger" or more and self.closing ~= "abort" then
@@ -275,10 +257,7 @@ local function settle(self, input)
     if self.decoder then self.decoder:shift(by) end
     input:reserve(4096)
   end
-  if self.unsent or self.file then
-    enter_write(self)
-    return set_interest(self, WRITE)
-  end
+  if wait_for_reader(self) then return end
   if self.late then return end
   if rest == 0 and not self.head then
     if server.stopping then return self:close() end
@@ -328,10 +307,7 @@ local function receive(self)
     input.stop = input.stop + got
     return self:serve(input)
   end
-  if got < 0 then
-    local number = sys.errno()
-    if number == EAGAIN or number == EINTR then return end
-  end
+  if got < 0 and sys.is_temporary() then return end
   self:close()
 end
 
@@ -361,8 +337,7 @@ local function push(self)
   if unsent then
     local sent = tonumber(net.send(self.fd, unsent.data + unsent.start, unsent:length(), SEND_FLAGS))
     if sent < 0 then
-      local number = sys.errno()
-      if number ~= EAGAIN and number ~= EINTR then self:close() end
+      if not sys.is_temporary() then self:close() end
       return
     end
     unsent.start = unsent.start + sent
@@ -417,12 +392,7 @@ function Connection:finish_late(out)
   if out.size > MAX_KEPT_OUTPUT then self.server:renew("late_out") end
   -- If the response ended before its handler returned, the code that runs after the handler does the rest.
   if self.fd < 0 or not is_held then return end
-  if self.unsent or self.file then
-    enter_write(self)
-    set_interest(self, WRITE)
-  else
-    resume(self)
-  end
+  if not wait_for_reader(self) then resume(self) end
 end
 
 --- Called by the server when the deadline has passed.
@@ -438,8 +408,10 @@ function Connection:expire()
   elseif phase == "handler" and not self.late.started then
     self.late.keep_alive = false
     self.late:text(503, "the handler did not answer in time\n")
-  elseif phase ~= "write" or is_stalled(self) then
+  elseif phase ~= "write" or sys.is_stalled(self, self.server.loop.now, self.server.limits.write_timeout) then
     self:close()
+  else
+    enter(self, "write", self.server.limits.write_timeout / sys.STALL_CHECKS)
   end
 end
 

@@ -5,6 +5,7 @@
 
 local bit = require "bit"
 local ffi = require "ffi"
+local has_word = require "framewire.http.has_word"
 local trim = require "framewire.http.trim"
 
 local band, bor = bit.band, bit.bor
@@ -145,14 +146,8 @@ end
 -- Sets `head.keep_alive` and `head.expect_continue`, from the headers Connection and Expect.
 local function read_connection(head, headers)
   local connection = headers["connection"]
-  local close, keep = false, false
-  if connection then
-    for option in connection:lower():gmatch("[^%s,]+") do
-      close = close or option == "close"
-      keep = keep or option == "keep-alive"
-    end
-  end
-  head.keep_alive = not close and (head.version >= 1.1 or keep)
+  head.keep_alive = not has_word(connection, "close")
+    and (head.version >= 1.1 or has_word(connection, "keep-alive"))
   local expect = headers["expect"]
   if expect and head.version >= 1.1 then
     if expect:lower() ~= "100-continue" then

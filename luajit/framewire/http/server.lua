@@ -78,9 +78,16 @@ function Server:release(upgraded)
   self.upgraded_count = self.upgraded_count - 1
 end
 
--- Whether everything has been sent to all clients, also through the streams of HTTPS.
-local function is_empty(self)
-  return self.count == 0 and next(self.relays) == nil
+-- Ends a stopping server, if everything has been sent to all clients, also through the streams of HTTPS. Returns
+-- whether this is so.
+local function finish_stop(self)
+  if not self.stopping or self.count > 0 or next(self.relays) then return false end
+  self.sweeper:cancel()
+  if self.cut then self.cut:cancel() end
+  local on_stopped = self.on_stopped
+  self.on_stopped = nil
+  if on_stopped then on_stopped() end
+  return true
 end
 
 --- For HTTPS: counts the stream to a client, until `release_relay`. A stopping server waits for it, until `end_relay`.
@@ -94,7 +101,7 @@ end
 ---@param stream table
 function Server:end_relay(stream)
   self.relays[stream] = nil
-  if self.stopping and is_empty(self) then self:finish_stop() end
+  finish_stop(self)
 end
 
 --- Called once, when a client's stream has closed.
@@ -108,7 +115,7 @@ end
 function Server:on_closed(fd)
   self.connections[fd] = nil
   self.count = self.count - 1
-  if self.stopping and is_empty(self) then self:finish_stop() end
+  finish_stop(self)
 end
 
 --- Serves an accepted connection, if there are not too many already.
@@ -178,7 +185,7 @@ function Server:stop(grace, on_stopped)
     -- A connection that is resuming has received its next request, or a part of it. The loop's next round looks at it.
     if connection and connection.phase == "idle" and not connection.resuming then connection:close() end
   end
-  if is_empty(self) then return self:finish_stop() end
+  if finish_stop(self) then return end
   self.cut = self.loop:after(grace, function()
     for fd = 0, self.highest do
       local connection = self.connections[fd]
@@ -186,15 +193,6 @@ function Server:stop(grace, on_stopped)
     end
     for stream in pairs(self.relays) do stream:close() end -- this removes the stream, which `pairs` allows
   end)
-end
-
---- Called when a stopping server's last connection has closed.
-function Server:finish_stop()
-  self.sweeper:cancel()
-  if self.cut then self.cut:cancel() end
-  local on_stopped = self.on_stopped
-  self.on_stopped = nil
-  if on_stopped then on_stopped() end
 end
 
 local M = {}

@@ -114,15 +114,4 @@ function M.accept(key)
   return M.base64(M.sha1(key .. GUID))
 end
 
---- Whether a header that is a list of words contains a word.
----@param header string|nil
----@param word string in lower case
----@return boolean
-function M.contains(header, word)
-  for one in (header or ""):lower():gmatch("[^,%s]+") do
-    if one == word then return true end
-  end
-  return false
-end
-
 return M

@@ -1,0 +1,10 @@
+--- Whether a header that is a list of words, such as Connection, contains a word.
+---@param header string|nil
+---@param word string in lower case
+---@return boolean
+return function(header, word)
+  for one in (header or ""):lower():gmatch("[^,%s]+") do
+    if one == word then return true end
+  end
+  return false
+end
