@@ -23,12 +23,6 @@ struct fw_cheat {
 	bool is_applied; /* whether the patches are in the ROM */
 };
 
-struct fw_cheats {
-	struct fw_cheat* all;
-	size_t count;
-	uint32_t game; /* the CRC-32 of the ROM that they are for */
-};
-
 static uint32_t read_rom(struct mCore* core, const struct rom_patch* patch) {
 	switch (patch->width) {
 	case 1:
@@ -65,13 +59,12 @@ static void mark(struct mCheatSet* set, struct mCheatSet* from) {
 /* Whether libmgba has exactly the sets of the list. Scripts can load a game, which drops all sets, or a state with
  * cheats, which replaces them. */
 static bool has_our_sets(struct fw_core* self) {
-	const struct fw_cheats* list = self->cheats;
+	const struct fw_cheats* list = &self->cheats;
 	struct mCheatDevice* device = self->core->cheatDevice(self->core);
-	size_t count = list ? list->count : 0;
-	if (mCheatSetsSize(&device->cheats) != count) {
+	if (mCheatSetsSize(&device->cheats) != list->count) {
 		return false;
 	}
-	for (size_t i = 0; i < count; ++i) {
+	for (size_t i = 0; i < list->count; ++i) {
 		const struct mCheatSet* set = *mCheatSetsGetPointer(&device->cheats, i);
 		if (set != list->all[i].set || set->copyProperties != mark) {
 			return false;
@@ -83,8 +76,8 @@ static bool has_our_sets(struct fw_core* self) {
 /* Restores the original bytes of the ROM. Two cheats may change the same byte, so this goes from the last to the
  * first. */
 static void restore_rom(struct fw_core* self) {
-	for (size_t i = self->cheats->count; i--;) {
-		struct fw_cheat* cheat = &self->cheats->all[i];
+	for (size_t i = self->cheats.count; i--;) {
+		struct fw_cheat* cheat = &self->cheats.all[i];
 		for (size_t p = cheat->is_applied ? cheat->patch_count : 0; p--;) {
 			write_rom(self->core, &cheat->patches[p], cheat->patches[p].original);
 		}
@@ -93,8 +86,8 @@ static void restore_rom(struct fw_core* self) {
 }
 
 static void change_rom(struct fw_core* self) {
-	for (size_t i = 0; i < self->cheats->count; ++i) {
-		struct fw_cheat* cheat = &self->cheats->all[i];
+	for (size_t i = 0; i < self->cheats.count; ++i) {
+		struct fw_cheat* cheat = &self->cheats.all[i];
 		for (size_t p = 0; cheat->set->enabled && p < cheat->patch_count; ++p) {
 			cheat->patches[p].original = read_rom(self->core, &cheat->patches[p]);
 			write_rom(self->core, &cheat->patches[p], cheat->patches[p].value);
@@ -256,20 +249,13 @@ static void apply(struct fw_core* self, struct mCheatSet* set) {
 	}
 }
 
-static struct fw_cheats* list_of(struct fw_core* self) {
-	if (!self->cheats) {
-		self->cheats = calloc(1, sizeof(*self->cheats));
-	}
-	return self->cheats;
-}
-
 int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struct fw_cheat_problem* problem) {
 	struct mCheatDevice* device = self->core->cheatDevice(self->core);
-	struct fw_cheats* list = list_of(self);
-	if (!fw_cheats_count(self) && list) {
+	struct fw_cheats* list = &self->cheats;
+	if (!fw_cheats_count(self)) {
 		list->game = fw_crc32(self);
 	}
-	struct fw_cheat* all = list ? realloc(list->all, (list->count + 1) * sizeof(*all)) : NULL;
+	struct fw_cheat* all = realloc(list->all, (list->count + 1) * sizeof(*all));
 	if (!all) {
 		return FW_NO_MEMORY;
 	}
@@ -314,7 +300,7 @@ void fw_cheat_enable(struct fw_core* self, size_t index, bool enabled) {
 	if (index >= fw_cheats_count(self)) {
 		return;
 	}
-	struct mCheatSet* set = self->cheats->all[index].set;
+	struct mCheatSet* set = self->cheats.all[index].set;
 	restore_rom(self);
 	set->enabled = enabled;
 	change_rom(self);
@@ -335,7 +321,7 @@ void fw_cheat_remove(struct fw_core* self, size_t index) {
 	if (index >= fw_cheats_count(self)) {
 		return;
 	}
-	struct fw_cheats* list = self->cheats;
+	struct fw_cheats* list = &self->cheats;
 	restore_rom(self);
 	drop(self, &list->all[index]);
 	--list->count;
@@ -344,8 +330,8 @@ void fw_cheat_remove(struct fw_core* self, size_t index) {
 }
 
 size_t fw_cheats_count(struct fw_core* self) {
-	struct fw_cheats* list = self->cheats;
-	size_t count = list ? list->count : 0;
+	struct fw_cheats* list = &self->cheats;
+	size_t count = list->count;
 	bool is_same_game = !count || list->game == fw_crc32(self);
 	if (is_same_game && has_our_sets(self)) {
 		return count;
@@ -371,19 +357,15 @@ void fw_cheats_clear(struct fw_core* self) {
 		return;
 	}
 	restore_rom(self);
-	while (self->cheats->count) {
-		drop(self, &self->cheats->all[--self->cheats->count]);
+	while (self->cheats.count) {
+		drop(self, &self->cheats.all[--self->cheats.count]);
 	}
 }
 
 void fw_cheats_free(struct fw_core* self) {
-	if (!self->cheats) {
-		return;
-	}
 	/* libmgba frees the sets with the core. */
-	for (size_t i = 0; i < self->cheats->count; ++i) {
-		free(self->cheats->all[i].patches);
+	for (size_t i = 0; i < self->cheats.count; ++i) {
+		free(self->cheats.all[i].patches);
 	}
-	free(self->cheats->all);
-	free(self->cheats);
+	free(self->cheats.all);
 }

@@ -138,28 +138,24 @@ static bool enter_folder(struct mCore* core, const char* path) {
 /* Gives `rom`, a copy of `given`, to the core. */
 static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct VFile* rom) {
 	struct mCore* core = self->core;
-	char* path = strdup(given->path);
 	char* file = strdup(given->file);
 	char* inside = given->inside ? strdup(given->inside) : NULL;
-	bool complete = path && file && (inside || !given->inside);
+	bool complete = file && (inside || !given->inside);
 	bool loaded = false;
-	if (complete && enter_folder(core, path)) {
+	if (complete && enter_folder(core, given->path)) {
 		fw_saves_settle(self);
 		fw_saves_cover(self);
 		fw_cheats_clear(self);
 		loaded = core->loadROM(core, rom);
 	}
 	if (!loaded) {
-		free(path);
 		free(file);
 		free(inside);
 		rom->close(rom);
 		return complete ? FW_FAILED : FW_NO_MEMORY;
 	}
-	free(self->path);
 	free(self->file);
 	free(self->inside);
-	self->path = path;
 	self->file = file;
 	self->inside = inside;
 	self->rom = rom_memory(core);
@@ -322,14 +318,14 @@ int fw_load_file(struct fw_core* self, const struct fw_rom* given) {
 
 void fw_close(struct fw_core* self) {
 	fw_scripts_detach(self);
-	if (self->path) {
+	/* Without a ROM, there is no save to close. */
+	if (self->file) {
 		fw_saves_cover(self);
 	}
 	mCoreConfigDeinit(&self->core->config);
 	self->core->deinit(self->core);
 	fw_saves_free(self);
 	fw_cheats_free(self);
-	free(self->path);
 	free(self->file);
 	free(self->inside);
 	free(self->pixels);

@@ -21,7 +21,6 @@ enum { FW_STRIDE = 256, FW_ROWS = 224 };
 
 struct fw_scripts;
 struct fw_save;
-struct fw_cheats;
 
 /* clock.c */
 struct fw_clock {
@@ -30,6 +29,13 @@ struct fw_clock {
 	uint32_t seen; /* the frame counter at the last update */
 	int32_t zone; /* seconds east of UTC, or FW_NO_ZONE for the time zone of this machine */
 	bool loaded; /* whether a state has set the clock */
+};
+
+/* cheats.c */
+struct fw_cheats {
+	struct fw_cheat* all;
+	size_t count;
+	uint32_t game; /* the CRC-32 of the ROM that they are for */
 };
 
 /* sensors.c */
@@ -52,7 +58,6 @@ struct fw_core {
 	/* sound.c: libmgba's own function while it is replaced, during a frame; otherwise NULL */
 	void (*end_window)(struct mTiming*, void* context, uint32_t late);
 	struct fw_scripts* scripts; /* NULL until attached */
-	char* path; /* saves and state slots are in its folder and have its name */
 	char* file; /* the ROM's file, or its archive */
 	char* inside; /* the ROM's name in the archive, or NULL */
 	const void* rom; /* the address of the ROM's bytes at the last check */
@@ -63,7 +68,7 @@ struct fw_core {
 	uint32_t layers_off[2]; /* a bit for each layer that is off: of the picture, then of the sound */
 	struct fw_save* saves; /* newest first */
 	uint64_t save_count;
-	struct fw_cheats* cheats; /* NULL until there is one */
+	struct fw_cheats cheats;
 	/* libmgba's own functions. Scripts call replacements for them; see save.c. */
 	bool (*load_save)(struct mCore*, struct VFile*);
 	bool (*load_temporary_save)(struct mCore*, struct VFile*);
