@@ -114,7 +114,7 @@ impl StateFetcher {
         progress.breaks += 1;
     }
 
-    /// Called when it is not known whether a `rewind` was performed.
+    /// Called when a `rewind` was not performed, or when it is not known whether it was.
     pub fn forget_rewind(&self) {
         self.progress.lock().went_to = None;
     }
@@ -145,7 +145,9 @@ impl StateFetcher {
         self.progress.lock().has(frame)
     }
 
-    fn add(&self, Saved { frame, state, keys, breaks }: Saved, thumbnail: Option<Thumbnail>) {
+    fn add(&self, Saved { frame, state, keys, breaks }: Saved) {
+        // Decoding the picture takes a while, so this comes before the lock.
+        let thumbnail = thumbnail(&state);
         let progress = &mut *self.progress.lock();
         // If the order of frames was broken since the state arrived, it does not belong to the current line.
         if progress.breaks != breaks || progress.has(frame) {
@@ -212,7 +214,7 @@ impl StateFetcher {
             (first, second, third) => [third, second, first].into_iter().flatten().find(Result::is_err),
         };
         if !matches!(result, Some(Ok(_))) {
-            self.progress.lock().went_to = None;
+            self.forget_rewind();
         }
         if let Some(result) = result {
             outcome.results.insert(index.min(outcome.results.len()), result);
@@ -224,15 +226,13 @@ impl StateFetcher {
         let beginning = self.progress.lock().beginning;
         // A user who searches for a frame may go back many times in a row. The states in between do not become lines.
         if !matches!(beginning, Some(Beginning::Rewind { .. })) {
-            let thumbnail = thumbnail(&end.state);
-            self.add(end, thumbnail);
+            self.add(end);
         }
         let progress = &mut *self.progress.lock();
         // If a state arrived after `prepare`, `add` has cleared this.
         progress.went_to = Some(frame);
         progress.breaks += 1;
-        self.history.set_current(line);
-        if self.history.is_end(line, frame) {
+        if self.history.go_back(line, frame) {
             // The emulator is at the end of the last line again, so the next frames continue that line.
             (progress.beginning, progress.kept, progress.keys) = (None, Some(frame), None);
         } else {
@@ -257,9 +257,9 @@ pub(super) async fn fetch_states(link: Arc<Link>, shared: Arc<AttachedState>) {
         if !has_events || !is_ready(&link) || !shared.knows_game() || shared.fetcher.has(status.frame) {
             continue;
         }
-        let Some(saved) = ask_for_state(&link, &shared).await else { continue };
-        let thumbnail = thumbnail(&saved.state);
-        shared.fetcher.add(saved, thumbnail);
+        if let Some(saved) = ask_for_state(&link, &shared).await {
+            shared.fetcher.add(saved);
+        }
     }
 }
 

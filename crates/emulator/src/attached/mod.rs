@@ -15,11 +15,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_link::{Config, Link, LinkError, Phase, Script};
-use framewire_protocol::{Batch, Op, OpError, Outcome, Status};
+use framewire_protocol::{Batch, Op, OpError, Outcome};
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
+use crate::history::check_may_go_back;
 use crate::{
     Audio, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Run, State, Video, Watch,
     WatchRequest,
@@ -140,16 +141,10 @@ fn replace_rewind(
         // operation.
         return Ok(None);
     }
-    let busy = |message| Err((rewind.0, OpError::new(Status::Busy, message)));
-    if shared.watches.has_recording_or_replay() {
-        return busy(
-            "the game is being recorded or replayed, so it cannot go back; end that first".to_owned(),
-        );
-    }
-    if let Some(id) = shared.timeline_under_way() {
-        return busy(format!("timeline {id} plays keys; cancel it or wait for its end before you go back"));
-    }
-    shared.fetcher.prepare(batch, rewind, status.frame).map(Some).map_err(|error| (rewind.0, error))
+    check_may_go_back(shared.watches.has_recording_or_replay(), shared.timeline_under_way())
+        .and_then(|()| shared.fetcher.prepare(batch, rewind, status.frame))
+        .map(Some)
+        .map_err(|error| (rewind.0, error))
 }
 
 impl Emulator for Attached {

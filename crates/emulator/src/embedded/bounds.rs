@@ -25,6 +25,21 @@ pub fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
     access.within(domain.size, domain.writable)
 }
 
+/// Fills `bytes` with memory from the bus or from a domain. Returns false if the core does not have this memory.
+pub(super) fn read(core: &mut Core, domain: Option<&str>, address: u32, bytes: &mut [u8]) -> bool {
+    let length = bytes.len() as u32;
+    let Some(name) = domain else {
+        let is_there = bus(core).has(address, length);
+        if is_there {
+            core.read_into(address, bytes);
+        }
+        return is_there;
+    };
+    let Some(domain) = core.domain_index(name) else { return false };
+    let end = u64::from(address) + u64::from(length);
+    end <= u64::from(core.domains()[domain].size) && core.domain_read_into(domain, address, bytes).is_ok()
+}
+
 /// Refuses an operation whose memory access [`check`] refuses.
 ///
 /// # Errors

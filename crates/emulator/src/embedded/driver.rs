@@ -22,13 +22,13 @@ pub(super) enum NextFrame {
 /// Serves requests of a client directly on the core's thread, without the queue of batches.
 pub(super) trait Driver: Send {
     /// Serves the client's requests. Starts no further request after a few milliseconds.
-    fn serve(&mut self, machine: &mut Machine) -> NextFrame;
+    fn serve(&mut self, machine: &mut Machine);
+
+    /// When the next frame runs, after the requests that were served.
+    fn next_frame(&self) -> NextFrame;
 
     /// Whether the client might look at the picture of the next frame, so that this frame must be drawn.
     fn needs_picture(&self) -> bool;
-
-    /// Whether a frame that the client has requested has not run yet.
-    fn wants_frame(&self) -> bool;
 
     /// Called before a frame, and before a batch that changes something.
     fn before(&mut self);

@@ -6,7 +6,7 @@ use framewire_libmgba::Core;
 use framewire_protocol::run::{self, Condition};
 use framewire_protocol::{Access, Op, OpError};
 
-use super::runs::check_run;
+use super::runs::compile_run;
 use super::{bounds, computed};
 
 /// Decodes conditions. Errors call them `place[0]`, `place[1]` and so on.
@@ -46,7 +46,7 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
         Op::Evaluate { expressions } => {
             return compile(core, &run::decode_expressions(expressions)?, "expressions").map(drop);
         }
-        Op::Run { steps } => return check_run(core, steps),
+        Op::Run { steps } => return compile_run(core, steps).map(drop),
         _ => return Ok(()),
     };
     let Some(value) = decode(core, address, "address")?.known() else { return Ok(()) };
@@ -75,17 +75,8 @@ impl ReadMemory for CoreMemory<'_> {
     }
 
     fn read(&mut self, kind: Type, domain: Option<&str>, address: u32) -> Option<i64> {
-        let access = Access { domain, address, length: kind.size().into(), write: false };
-        bounds::check(self.0, &access).ok()?;
         let mut bytes = [0; 4];
         let bytes = &mut bytes[..kind.size().into()];
-        match domain {
-            None => self.0.read_into(address, bytes),
-            Some(name) => {
-                let domain = self.0.domain_index(name)?;
-                self.0.domain_read_into(domain, address, bytes).ok()?;
-            }
-        }
-        Some(kind.read(bytes))
+        if bounds::read(self.0, domain, address, bytes) { Some(kind.read(bytes)) } else { None }
     }
 }

@@ -11,7 +11,7 @@ use super::errors::failed;
 use super::machine::Machine;
 use super::sensors;
 use crate::Discontinuity;
-use crate::history::{Beginning, Found, History, NewState, Thumbnail};
+use crate::history::{Beginning, Found, History, NewState, Thumbnail, check_may_go_back};
 
 /// The number of frames between two states: half a second.
 const SPACING: u32 = 30;
@@ -26,10 +26,8 @@ const FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 #[derive(Debug)]
 pub(super) struct HistoryKeeper {
     pub history: Arc<History>,
-    /// Whether the history may take any memory.
-    on: bool,
     /// The frame counter that is expected before the next frame. If the counter has another value, or this is `None`,
-    /// the next frame begins a new line.
+    /// the next frame begins a new line. It is always `None` if the history may take no memory.
     next: Option<u32>,
     /// Why the next frame begins a new line, if it begins one.
     beginning: Beginning,
@@ -102,7 +100,6 @@ impl Influence {
 impl HistoryKeeper {
     pub fn new(history: Arc<History>) -> HistoryKeeper {
         HistoryKeeper {
-            on: history.is_on(),
             history,
             next: None,
             beginning: Beginning::Game,
@@ -120,7 +117,7 @@ impl HistoryKeeper {
 
     /// Called before each frame. `drawn` says whether the last frame was drawn.
     pub fn before_frame(&mut self, core: &mut Core, drawn: bool) {
-        if !self.on {
+        if !self.history.is_on() {
             return;
         }
         let frame = core.frame_counter();
@@ -154,10 +151,7 @@ impl HistoryKeeper {
 
     /// Whether the history needs a small picture of the next frame.
     pub fn needs_picture(&self) -> bool {
-        self.on
-            && self
-                .next
-                .is_some_and(|next| next.wrapping_sub(self.kept) >= SPACING && self.wants_picture(next))
+        self.next.is_some_and(|next| next.wrapping_sub(self.kept) >= SPACING && self.wants_picture(next))
     }
 
     /// Records that the next frame does not follow from the last one.
@@ -214,14 +208,14 @@ impl HistoryKeeper {
     /// Adds the current state to the history, if the current frame follows from the earlier ones and has no state yet.
     fn keep_end(&mut self, core: &mut Core, drawn: bool) {
         let is_kept = self.next == Some(self.kept) && !self.changed;
-        if self.on && self.next == Some(core.frame_counter()) && !is_kept {
+        if self.next == Some(core.frame_counter()) && !is_kept {
             self.keep(core, drawn);
         }
     }
 
     /// Records that something other than the keys has changed the game.
     fn note_change(&mut self, frame: u32) {
-        if self.on && self.next == Some(frame) {
+        if self.next == Some(frame) {
             self.changed = true;
             self.history.note_change(frame);
         }
@@ -229,9 +223,8 @@ impl HistoryKeeper {
 
     /// Called after the core went back to this frame. `pictured` says whether the core has a picture of it.
     fn went_back(&mut self, line: u32, frame: u32, pictured: bool) {
-        self.history.set_current(line);
         (self.beginning, self.has_rewound_picture) = (Beginning::Rewind { line, frame }, pictured);
-        if self.history.is_end(line, frame) {
+        if self.history.go_back(line, frame) {
             // The core is at the end of the last line again, so the next frames continue that line.
             (self.next, self.kept) = (Some(frame), frame);
             (self.keys, self.changed) = (None, false);
@@ -301,20 +294,12 @@ impl Machine {
     /// If the history may take no memory, if it does not contain the frame, or during a recording, a replay or a
     /// timeline.
     pub fn rewind(&mut self, line: u32, frame: u32) -> Result<u32, OpError> {
-        if !self.keeper.on {
+        if !self.keeper.history.is_on() {
             let message =
                 "this emulator was started without memory for a history, so it keeps no states to go back to";
             return Err(OpError::new(Status::Unsupported, message));
         }
-        if self.watches.has_recording_or_replay() {
-            let message = "the game is being recorded or replayed, so it cannot go back; end that first";
-            return Err(OpError::new(Status::Busy, message));
-        }
-        if let Some(id) = self.keypad.timeline_under_way() {
-            let message =
-                format!("timeline {id} plays keys; cancel it or wait for its end before you go back");
-            return Err(OpError::new(Status::Busy, message));
-        }
+        check_may_go_back(self.watches.has_recording_or_replay(), self.keypad.timeline_under_way())?;
         // A script can load another game without reporting it.
         self.keeper.drop_other_game(&mut self.core);
         self.keeper.keep_end(&mut self.core, self.drawn);

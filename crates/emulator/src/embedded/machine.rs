@@ -58,8 +58,9 @@ pub(super) struct Machine {
     /// The time source of the console's clock, from the settings. With [`Clock::Wall`], the clock advances with the
     /// frames instead while a watch needs that. The watches of recordings and of most replays need it.
     clock: Clock,
-    /// The number of times that an operation tried to load another game, successfully or not.
-    pub load_attempts: u32,
+    /// Whether an operation has tried to load another game, successfully or not, since the worker last updated the game
+    /// in the report.
+    pub tried_to_load: bool,
     /// The number of frames that have run. Unlike the core's frame counter, it is not changed by resets or loaded
     /// states.
     pub ticks: u64,
@@ -96,7 +97,7 @@ impl Machine {
             console: scripting.console(),
             scripting,
             shared,
-            load_attempts: 0,
+            tried_to_load: false,
             ticks: 0,
             drawn: true,
             rumbles: false,

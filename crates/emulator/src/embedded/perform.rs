@@ -189,9 +189,7 @@ impl Machine {
     fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
         let mut waits = None;
         for op in progress.left.by_ref() {
-            if op.loads_game() {
-                self.load_attempts = self.load_attempts.wrapping_add(1);
-            }
+            self.tried_to_load |= op.loads_game();
             let checked = if progress.checked > 0 { Ok(()) } else { bounds::check_op(&self.core, &op) };
             progress.checked = progress.checked.saturating_sub(1);
             let influence = Influence::of(&op);

@@ -40,7 +40,7 @@ pub(super) struct ActiveRun {
     lost: bool,
 }
 
-struct CompiledStep {
+pub(super) struct CompiledStep {
     /// The largest number of frames.
     frames: u32,
     /// The keys to play.
@@ -126,7 +126,10 @@ impl ActiveRun {
 }
 
 /// Decodes a run: the conditions that end it, and its steps.
-fn compile_run(core: &Core, bytes: &[u8]) -> Result<(Vec<Code>, Vec<CompiledStep>), OpError> {
+///
+/// # Errors
+/// If the bytes are not a run, or if a condition has a fixed address at which the core has no memory.
+pub(super) fn compile_run(core: &Core, bytes: &[u8]) -> Result<(Vec<Code>, Vec<CompiledStep>), OpError> {
     let RunSteps { stop, steps } = RunSteps::decode_checked(bytes)?;
     let stop = compile(core, &stop, "stop")?;
     let compile_step = |(index, step): (usize, RunStep)| {
@@ -136,14 +139,6 @@ fn compile_run(core: &Core, bytes: &[u8]) -> Result<(Vec<Code>, Vec<CompiledStep
     };
     let steps = steps.into_iter().enumerate().map(compile_step).collect::<Result<Vec<_>, OpError>>()?;
     Ok((stop, steps))
-}
-
-/// Checks a run before it begins.
-///
-/// # Errors
-/// If the bytes are not a run, or if a condition has a fixed address at which the core has no memory.
-pub(super) fn check_run(core: &Core, bytes: &[u8]) -> Result<(), OpError> {
-    compile_run(core, bytes).map(drop)
 }
 
 impl Machine {

@@ -18,15 +18,8 @@ const PROBLEM: char = '!';
 pub(super) struct Scripting {
     /// Creates a receiver of log lines.
     console: fn() -> Console,
-    last: Arc<Mutex<LastLine>>,
-}
-
-/// The last log line that a client's code has written, while that code runs.
-#[derive(Default)]
-struct LastLine {
-    /// Whether code of a client is running.
-    is_wanted: bool,
-    text: String,
+    /// The last log line that a client's code has written, while that code runs; otherwise `None`.
+    last: Arc<Mutex<Option<String>>>,
 }
 
 impl Scripting {
@@ -47,8 +40,8 @@ impl Scripting {
         let (mut console, last) = (self.console(), self.last.clone());
         core.attach_scripts(move |level, line| {
             let mut last = last.lock();
-            if last.is_wanted {
-                line.clone_into(&mut last.text);
+            if let Some(text) = &mut *last {
+                line.clone_into(text);
             } else {
                 drop(last);
                 console(level, line);
@@ -64,9 +57,9 @@ impl Scripting {
         if !core.has_scripts() {
             self.attach(core).map_err(|error| OpError::new(Status::Unsupported, error.to_string()))?;
         }
-        *self.last.lock() = LastLine { is_wanted: true, text: String::new() };
+        *self.last.lock() = Some(String::new());
         let ran = core.run_script_source("framewire", &program(code));
-        let LastLine { text, .. } = std::mem::take(&mut *self.last.lock());
+        let text = self.last.lock().take().unwrap_or_default();
         ran.map_err(|error| OpError::failed(error.to_string()))?;
         match text.strip_prefix(REPLY) {
             Some(reply) => Ok(Value::Text(reply.to_owned())),

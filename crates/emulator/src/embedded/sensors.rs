@@ -11,19 +11,12 @@ pub(super) fn list(core: &Core) -> Value {
     Value::List(texts.map(Value::Text).collect())
 }
 
-/// Sets a sensor.
+/// Sets a sensor. [`Op::check`](framewire_protocol::Op::check) has checked that the value is in range.
 ///
 /// # Errors
-/// If there is no such sensor, or the value is out of range.
+/// If there is no such sensor.
 pub(super) fn set(core: &mut Core, name: &str, thousandths: i32) -> Result<(), OpError> {
-    let sensor: Sensor = name.parse().map_err(OpError::bad_argument)?;
-    let range = sensor.range();
-    if !range.contains(&thousandths) {
-        let (least, most) = range.into_inner();
-        let message = format!("{name} is {thousandths} thousandths; use {least} to {most}");
-        return Err(OpError::bad_argument(message));
-    }
-    core.set_sensor(sensor, thousandths);
+    core.set_sensor(name.parse().map_err(OpError::bad_argument)?, thousandths);
     Ok(())
 }
 

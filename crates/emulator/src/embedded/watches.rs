@@ -104,18 +104,7 @@ impl Range {
             self.buffer = run::encode_values(&[code.value(&mut CoreMemory(core))]);
             return true;
         }
-        let (address, buffer) = (self.place.address, &mut self.buffer[..]);
-        let Some(name) = &self.place.domain else {
-            let is_there = bounds::bus(core).has(address, self.place.length.into());
-            if is_there {
-                core.read_into(address, buffer);
-            }
-            return is_there;
-        };
-        let Some(domain) = core.domain_index(name) else { return false };
-        let end = u64::from(address) + u64::from(self.place.length);
-        end <= u64::from(core.domains()[domain].size)
-            && core.domain_read_into(domain, address, buffer).is_ok()
+        bounds::read(core, self.place.domain.as_deref(), self.place.address, &mut self.buffer)
     }
 
     /// Reads the range. Returns the change since the range was last compared, or `None` if there is no change.

@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,6 @@ use super::machine::Machine;
 use super::pace::{Next, Pace, Speed};
 use super::perform::needs_picture;
 use super::run::RunState;
-use super::shared::EmbeddedState;
 use crate::{EmulatorError, EventKind};
 
 /// Time between two updates of the report: the state that other threads see.
@@ -28,15 +26,12 @@ pub(super) struct Worker {
     machine: Lease,
     inbox: Receiver<Job>,
     driver: Option<Box<dyn Driver>>,
-    shared: Arc<EmbeddedState>,
     pace: Pace,
     /// The value of the machine's `run_state` that `pace` and the report were last updated with.
     run_state: RunState,
     frame_rate: FrameRate,
     /// When the report was last updated.
     reported: Instant,
-    /// The value of the machine's `load_attempts` when the report's game was last updated.
-    identified: u32,
 }
 
 /// Says that the worker's loop must end.
@@ -51,7 +46,6 @@ impl Worker {
         let mut pace = Pace::new(period, run_state.speed, now);
         pace.set_paused(run_state.stopped, now);
         let mut worker = Worker {
-            shared: machine.shared.clone(),
             machine,
             inbox,
             driver,
@@ -59,22 +53,21 @@ impl Worker {
             run_state,
             frame_rate: FrameRate::default(),
             reported: now,
-            identified: 0,
         };
         worker.publish(now);
         worker
     }
 
     pub fn run(mut self) {
-        while !self.shared.stop.load(Relaxed)
+        while !self.machine.shared.stop.load(Relaxed)
             && let Ok(()) = self.turn()
         {}
-        let Machine { core, saves, .. } = &mut *self.machine;
+        let Machine { core, saves, shared, .. } = &mut *self.machine;
         // Write the save before scripts are detached, because a script may never end. Write it again after that,
         // because the script may have changed it.
         saves.hand_over_all(core);
         core.detach_scripts();
-        self.shared.finishing.store(true, Relaxed);
+        shared.finishing.store(true, Relaxed);
         saves.finish(core);
     }
 
@@ -97,9 +90,8 @@ impl Worker {
             self.machine.send_event(EventKind::LockstepOver);
             self.apply_run_state(now);
         }
-        let decision =
-            self.driver.as_mut().map_or(NextFrame::Scheduled, |driver| driver.serve(&mut self.machine));
-        if self.driver.is_some() {
+        if let Some(driver) = &mut self.driver {
+            driver.serve(&mut self.machine);
             // The client's batch may have taken a long time.
             let now = Instant::now();
             self.apply_run_state(now);
@@ -108,6 +100,7 @@ impl Worker {
                 self.answer(true, now);
             }
         }
+        let decision = self.next_of_driver();
         let next = match decision {
             // A run that began while the game was stopped makes frames run.
             NextFrame::Scheduled if self.machine.runs.are_driving() => Next::Now,
@@ -115,16 +108,14 @@ impl Worker {
             NextFrame::Now => Next::Now,
             NextFrame::NotYet => Next::At(now + REPORT),
         };
-        if self.machine.load_attempts != self.identified {
+        if self.machine.tried_to_load {
             self.identify();
         }
         match next {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
                 // A batch that needed a picture may have run the last frame that the client has requested.
-                if decision == NextFrame::Now
-                    && !self.driver.as_ref().is_some_and(|driver| driver.wants_frame())
-                {
+                if decision == NextFrame::Now && self.next_of_driver() != NextFrame::Now {
                     return Ok(());
                 }
                 if decision == NextFrame::Scheduled {
@@ -148,6 +139,11 @@ impl Worker {
                 self.wait(end.map_or(now + rest, |end| end.min(now + rest)))
             }
         }
+    }
+
+    /// When the driver wants the next frame to run.
+    fn next_of_driver(&self) -> NextFrame {
+        self.driver.as_ref().map_or(NextFrame::Scheduled, |driver| driver.next_frame())
     }
 
     /// Makes sure that the current frame has a picture, because the game is about to stop or a client wants the
@@ -237,7 +233,7 @@ impl Worker {
     /// Updates the report if the batches `changed` something, and then sends the outcomes of the finished batches. So a
     /// client that has the outcome sees the new state.
     fn answer(&mut self, changed: bool, now: Instant) {
-        if self.machine.load_attempts != self.identified {
+        if self.machine.tried_to_load {
             self.identify();
         }
         if changed {
@@ -279,10 +275,10 @@ impl Worker {
 
     /// If another game is loaded: updates the game in the report, and sends an event.
     fn identify(&mut self) {
-        self.identified = self.machine.load_attempts;
-        let core = &mut self.machine.core;
+        self.machine.tried_to_load = false;
+        let Machine { core, cheats, shared, .. } = &mut *self.machine;
         let (title, code, checksum) = (core.title(), core.code(), core.crc32());
-        let mut report = self.shared.report.lock();
+        let mut report = shared.report.lock();
         // The same game can be loaded again with or without its patch.
         report.patch = core.patch().map(|patch| patch.display().to_string());
         if (&report.title, &report.code, report.checksum) == (&title, &code, checksum) {
@@ -293,7 +289,6 @@ impl Worker {
         report.code.clone_from(&code);
         report.rom_problems = core.rom_problems();
         drop(report);
-        let Machine { core, cheats, .. } = &mut *self.machine;
         cheats.drop_if_removed(core);
         let named = |name: String| if name.is_empty() { None } else { Some(name) };
         let (title, code) = (named(title), named(code));
@@ -308,7 +303,7 @@ impl Worker {
         let Machine { core, saves, .. } = &mut *self.machine;
         saves.check(core, now);
         let rate = self.frame_rate.note(now, self.machine.ticks as u32);
-        let mut report = self.shared.report.lock();
+        let mut report = self.machine.shared.report.lock();
         report.at = now;
         report.frame = self.machine.core.frame_counter();
         report.run_state = self.run_state;

@@ -29,12 +29,14 @@ const MAX_LINES: usize = 64;
 
 /// The earlier states that an emulator can go back to.
 #[derive(Debug)]
-pub struct History(Mutex<Lines>);
-
-#[derive(Debug)]
-struct Lines {
+pub struct History {
     /// The largest number of bytes that all lines may take.
     budget: usize,
+    lines: Mutex<Lines>,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
     /// The lines in the order in which they began. New frames belong to the last line. If the emulator has gone back to
     /// any frame other than the end of that line, they begin a new line.
     all: VecDeque<Line>,
@@ -72,17 +74,36 @@ pub struct LineOverview {
     pub changes: Vec<u32>,
 }
 
+/// Refuses to go back while the game is recorded or replayed, or while a timeline plays or waits.
+///
+/// # Errors
+/// What to end first.
+pub(crate) fn check_may_go_back(
+    has_recording_or_replay: bool,
+    timeline_under_way: Option<u32>,
+) -> Result<(), OpError> {
+    if has_recording_or_replay {
+        let message = "the game is being recorded or replayed, so it cannot go back; end that first";
+        return Err(OpError::new(Status::Busy, message));
+    }
+    if let Some(id) = timeline_under_way {
+        let message = format!("timeline {id} plays keys; cancel it or wait for its end before you go back");
+        return Err(OpError::new(Status::Busy, message));
+    }
+    Ok(())
+}
+
 impl History {
     /// An empty history that takes at most `budget` bytes of memory. With 0, it stays empty.
     pub(crate) fn new(budget: usize) -> History {
-        History(Mutex::new(Lines { budget, all: VecDeque::new(), current: 0, last_id: 0 }))
+        History { budget, lines: Mutex::default() }
     }
 
     /// Describes the frames from `first` on.
     pub fn overview(&self, first: u32) -> Overview {
-        let lines = self.0.lock();
+        let lines = self.lines.lock();
         Overview {
-            budget: lines.budget,
+            budget: self.budget,
             used: lines.used(),
             current: lines.get(lines.current).map(Line::id),
             lines: lines.all.iter().map(|line| line.overview(first)).collect(),
@@ -91,22 +112,22 @@ impl History {
 
     /// The small picture of a frame of a line, if one is kept.
     pub fn thumbnail(&self, line: u32, frame: u32) -> Option<Thumbnail> {
-        self.0.lock().get(line)?.thumbnail(frame)
+        self.lines.lock().get(line)?.thumbnail(frame)
     }
 
     /// Whether the history may take any memory, so that states are kept at all.
     pub(crate) fn is_on(&self) -> bool {
-        self.0.lock().budget > 0
+        self.budget > 0
     }
 
     /// Removes all lines. Called when another game is loaded.
     pub(crate) fn clear(&self) {
-        self.0.lock().all.clear();
+        self.lines.lock().all.clear();
     }
 
     /// Begins a line. `beginning` is the reason why the next frame does not continue the last line.
     pub(crate) fn begin(&self, beginning: Beginning) {
-        let lines = &mut *self.0.lock();
+        let lines = &mut *self.lines.lock();
         lines.last_id += 1;
         lines.current = lines.last_id;
         lines.all.push_back(Line::new(lines.last_id, beginning));
@@ -117,41 +138,39 @@ impl History {
 
     /// Adds a state to the last line. If the history now takes too much memory, drops the oldest states.
     pub(crate) fn add(&self, state: NewState<'_>) {
-        let mut lines = self.0.lock();
+        let mut lines = self.lines.lock();
         if let Some(line) = lines.all.back_mut() {
             line.add(state);
         }
-        while lines.used() > lines.budget && lines.drop_oldest() {}
+        while lines.used() > self.budget && lines.drop_oldest() {}
     }
 
     /// Records which keys are held from a frame on.
     pub(crate) fn note_keys(&self, frame: u32, keys: u16) {
-        if let Some(line) = self.0.lock().all.back_mut() {
+        if let Some(line) = self.lines.lock().all.back_mut() {
             line.note_keys(KeysFrom { frame, keys });
         }
     }
 
     /// Records that something other than the keys changed the game at a frame, after the last state was kept.
     pub(crate) fn note_change(&self, frame: u32) {
-        if let Some(line) = self.0.lock().all.back_mut() {
+        if let Some(line) = self.lines.lock().all.back_mut() {
             line.note_change(frame);
         }
     }
 
-    /// Records which line the emulator is on after it went back.
-    pub(crate) fn set_current(&self, line: u32) {
-        self.0.lock().current = line;
-    }
-
-    /// Whether `line` is the line that states are added to, and `frame` is the frame of its last state.
-    pub(crate) fn is_end(&self, line: u32, frame: u32) -> bool {
-        self.0.lock().all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
+    /// Records that the emulator went back to this frame of a line. Returns whether it is now at the last state of the
+    /// line that states are added to.
+    pub(crate) fn go_back(&self, line: u32, frame: u32) -> bool {
+        let lines = &mut *self.lines.lock();
+        lines.current = line;
+        lines.all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
     }
 
     /// If `frame` is between the frame of the line's last state and the current frame `now`, both inclusive: the frame
     /// of that state. Otherwise `frame` itself. `line` 0 is the line that the emulator is on.
     pub(crate) fn until_end(&self, line: u32, frame: u32, now: u32) -> u32 {
-        let lines = self.0.lock();
+        let lines = self.lines.lock();
         let span = lines.get(if line == 0 { lines.current } else { line }).and_then(Line::span);
         span.map_or(frame, |(_, last)| if (last..=now).contains(&frame) { last } else { frame })
     }
@@ -162,7 +181,7 @@ impl History {
     /// # Errors
     /// If there is no such line, or the frame is not kept.
     pub(crate) fn find(&self, line: u32, frame: u32, surroundings: Option<u64>) -> Result<Found, OpError> {
-        let lines = self.0.lock();
+        let lines = self.lines.lock();
         let id = if line == 0 { lines.current } else { line };
         let mut line = lines.get(id).ok_or_else(|| lines.no_line(id))?;
         loop {

@@ -25,8 +25,8 @@ impl Packed {
         };
         let mut parts = Vec::new();
         let (mut at, mut written) = (0, 0);
-        while let Some(start) = next(at, old, new, |old, new| old != new) {
-            let end = next(start, old, new, |old, new| old == new).unwrap_or(new.len());
+        while let Some(start) = next(at, old, new, true) {
+            let end = next(start, old, new, false).unwrap_or(new.len());
             put_number(&mut parts, start - written);
             put_number(&mut parts, end - start);
             parts.extend_from_slice(&new[start..end]);
@@ -54,13 +54,11 @@ impl Packed {
     }
 }
 
-/// The start of the first word from `at` on for which `wanted` is true. `wanted` gets the word's old and new bytes.
-fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool) -> Option<usize> {
-    // Most blocks are equal. If `wanted` is false for equal words, whole equal blocks can be skipped, which is faster.
-    // A call of `wanted` with two empty words, which are equal, shows whether this is the case.
-    let skips_equal = !wanted(&[], &[]);
+/// The start of the first word from `at` on that differs or, if `differs` is false, that is equal.
+fn next(mut at: usize, old: &[u8], new: &[u8], differs: bool) -> Option<usize> {
     while at < new.len() {
-        if skips_equal && at.is_multiple_of(BLOCK) {
+        // Most blocks are equal. Skipping a whole block is faster than comparing its words.
+        if differs && at.is_multiple_of(BLOCK) {
             let end = (at + BLOCK).min(new.len());
             if old[at..end] == new[at..end] {
                 at = end;
@@ -68,7 +66,7 @@ fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool)
             }
         }
         let end = (at + WORD).min(new.len());
-        if wanted(&old[at..end], &new[at..end]) {
+        if (old[at..end] != new[at..end]) == differs {
             return Some(at);
         }
         at = end;

@@ -102,17 +102,21 @@ impl ChannelHost {
 }
 
 impl Driver for ChannelHost {
-    fn serve(&mut self, machine: &mut Machine) -> NextFrame {
+    fn serve(&mut self, machine: &mut Machine) {
         if self.client.as_ref().is_none_or(|client| client.gone.is_some()) {
             self.reopen(machine);
         }
-        let Some(client) = &mut self.client else { return NextFrame::Scheduled };
-        if let Err(error) = client.serve(machine) {
+        if let Some(client) = &mut self.client
+            && let Err(error) = client.serve(machine)
+        {
             client.gone = Some(error);
         }
-        match client {
-            ChannelClient { gone: None, holds_clock: true, steps: 0, .. } => NextFrame::NotYet,
-            ChannelClient { gone: None, holds_clock: true, .. } => NextFrame::Now,
+    }
+
+    fn next_frame(&self) -> NextFrame {
+        match &self.client {
+            Some(ChannelClient { gone: None, holds_clock: true, steps: 0, .. }) => NextFrame::NotYet,
+            Some(ChannelClient { gone: None, holds_clock: true, .. }) => NextFrame::Now,
             _ => NextFrame::Scheduled,
         }
     }
@@ -121,10 +125,6 @@ impl Driver for ChannelHost {
         // A client that holds the clock sees only the last frame of each request. Any other client can look at any
         // time, including one that is about to connect.
         self.client.as_ref().is_none_or(|client| !client.holds_clock || client.steps <= 1)
-    }
-
-    fn wants_frame(&self) -> bool {
-        self.client.as_ref().is_some_and(|client| client.gone.is_none() && client.steps > 0)
     }
 
     fn before(&mut self) {

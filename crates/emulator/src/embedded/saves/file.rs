@@ -16,26 +16,17 @@ const COPIES: u32 = 99;
 #[derive(Debug)]
 pub(super) struct SaveFile {
     path: PathBuf,
-    latest: Mutex<Latest>,
+    /// The content that the file should have: what the game saved last. The file has this content if this is the same
+    /// allocation as [`Disk::bytes`].
+    latest: Mutex<Arc<[u8]>>,
     disk: Mutex<Disk>,
-}
-
-/// The content that the file should have: what the game saved last.
-#[derive(Debug)]
-struct Latest {
-    version: u64,
-    bytes: Arc<[u8]>,
 }
 
 /// The content that the file has, as this process last read or wrote it.
 #[derive(Debug)]
 struct Disk {
-    /// The version in [`Latest`] to which `bytes` belongs.
-    version: u64,
     bytes: Arc<[u8]>,
-    /// The identity of the file that was read or written; `None` if there was no file.
-    identity: Option<Identity>,
-    /// The file, which is kept open to keep its lock.
+    /// The file that was read or written, which is kept open to keep its lock; `None` if there was no file.
     lock: Option<File>,
     /// Whether another emulator uses the file. If so, this emulator does not write it.
     taken: bool,
@@ -52,36 +43,41 @@ pub(super) struct Opened {
     pub problem: Option<String>,
 }
 
-/// Identifies a file. If another file has replaced it at the same path, the identity differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    #[cfg(unix)]
-    inode: (u64, u64),
+/// Whether both describe the same file, and not one that has replaced the other at the same path.
+#[cfg(unix)]
+fn is_same_file(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-impl Identity {
-    #[cfg(unix)]
-    fn of(data: &fs::Metadata) -> Identity {
-        use std::os::unix::fs::MetadataExt;
-        Identity { inode: (data.dev(), data.ino()) }
-    }
-
-    #[cfg(not(unix))]
-    fn of(_data: &fs::Metadata) -> Identity {
-        Identity {}
-    }
+/// This is not known on other systems.
+#[cfg(not(unix))]
+fn is_same_file(_one: &fs::Metadata, _other: &fs::Metadata) -> bool {
+    true
 }
 
-/// Reads a save file. Only regular files are opened, because reading a pipe or a device could block forever.
+/// Reads a save file. `/dev/null` is an empty save.
 ///
 /// # Errors
 /// If the file does not exist, is not a regular file, or is too large.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
+    if is_null(path) {
+        return Ok(Vec::new());
+    }
+    read_from(&open_to_read(path)?).map_err(|error| unreadable(path, &error))
+}
+
+fn is_null(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null"))
+}
+
+/// Opens a save file. Only regular files are opened, because reading a pipe or a device could block forever.
+fn open_to_read(path: &Path) -> Result<File, String> {
+    let failed = |error| unreadable(path, &error);
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(format!("{} is not a file", path.display()));
     }
-    read_from(&File::open(path).map_err(failed)?).map_err(failed)
+    File::open(path).map_err(failed)
 }
 
 fn read_from(file: &File) -> io::Result<Vec<u8>> {
@@ -100,7 +96,7 @@ impl SaveFile {
     /// # Errors
     /// If `path` exists, but is not a regular file or cannot be read.
     pub fn open(path: &Path) -> Result<Opened, String> {
-        if fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null")) {
+        if is_null(path) {
             return Ok(Opened { file: None, bytes: Arc::default(), problem: None });
         }
         let mut problem = None;
@@ -113,14 +109,13 @@ impl SaveFile {
             problem = Some(format!("cannot write {}: {error}", path.display()));
         }
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mut disk = Disk { version: 0, bytes: Arc::default(), identity: None, lock: None, taken: false };
+        let mut disk = Disk { bytes: Arc::default(), lock: None, taken: false };
         if problem.is_none() {
             disk.read(&path)?;
-            problem = if disk.taken { Some(taken(&path)) } else { unwritable(&path) };
+            problem = disk.problem(&path);
         }
-        let latest = Latest { version: 0, bytes: disk.bytes.clone() };
         let bytes = disk.bytes.clone();
-        let file = SaveFile { path, latest: Mutex::new(latest), disk: Mutex::new(disk) };
+        let file = SaveFile { path, latest: Mutex::new(bytes.clone()), disk: Mutex::new(disk) };
         Ok(Opened { file: Some(Arc::new(file)), bytes, problem })
     }
 
@@ -134,17 +129,14 @@ impl SaveFile {
         if let Err(problem) = self.flush()
             && !self.disk.lock().taken
         {
-            return Ok(Opened { file, bytes: self.latest.lock().bytes.clone(), problem: Some(problem) });
+            return Ok(Opened { file, bytes: self.latest.lock().clone(), problem: Some(problem) });
         }
         let mut disk = self.disk.lock();
         if self.path.exists() {
             disk.read(&self.path)?;
-            let mut latest = self.latest.lock();
-            latest.bytes = disk.bytes.clone();
-            disk.version = latest.version;
+            *self.latest.lock() = disk.bytes.clone();
         }
-        let problem = if disk.taken { Some(taken(&self.path)) } else { unwritable(&self.path) };
-        Ok(Opened { file, bytes: disk.bytes.clone(), problem })
+        Ok(Opened { file, bytes: disk.bytes.clone(), problem: disk.problem(&self.path) })
     }
 
     pub fn path(&self) -> &Path {
@@ -153,15 +145,14 @@ impl SaveFile {
 
     /// Whether the file has the content that it should have.
     pub fn is_written(&self) -> bool {
-        self.disk.lock().version == self.latest.lock().version
+        Arc::ptr_eq(&self.disk.lock().bytes, &self.latest.lock())
     }
 
     /// Sets the content that the file should have. [`flush`](Self::flush) writes it.
     pub fn set(&self, bytes: &[u8]) {
         let mut latest = self.latest.lock();
-        if *latest.bytes != *bytes {
-            latest.version += 1;
-            latest.bytes = bytes.into();
+        if **latest != *bytes {
+            *latest = bytes.into();
         }
     }
 
@@ -172,11 +163,8 @@ impl SaveFile {
     /// If the file cannot be written. Then it is unchanged.
     pub fn flush(&self) -> Result<Option<String>, String> {
         let mut disk = self.disk.lock();
-        let (version, bytes) = {
-            let latest = self.latest.lock();
-            (latest.version, latest.bytes.clone())
-        };
-        if disk.version == version {
+        let bytes = self.latest.lock().clone();
+        if Arc::ptr_eq(&disk.bytes, &bytes) {
             return Ok(None);
         }
         if disk.taken {
@@ -188,8 +176,7 @@ impl SaveFile {
             _ => None,
         };
         let lock = framewire_files::replace(&self.path, &bytes).map_err(failed)?;
-        let identity = lock.metadata().ok().map(|data| Identity::of(&data));
-        *disk = Disk { version, bytes, identity, lock: Some(lock), taken: false };
+        *disk = Disk { bytes, lock: Some(lock), taken: false };
         Ok(copy.map(|copy| {
             let (path, copy) = (self.path.display(), copy.display());
             format!("another program changed {path} while the game ran; what it wrote is now in {copy}, and {path} has what the game saved")
@@ -220,20 +207,26 @@ impl SaveFile {
 impl Disk {
     /// Reads and locks the file.
     fn read(&mut self, path: &Path) -> Result<(), String> {
-        let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
-        if !fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(format!("{} is not a file", path.display()));
-        }
-        let file = File::open(path).map_err(failed)?;
-        let identity = Some(Identity::of(&file.metadata().map_err(failed)?));
-        let ours = self.lock.is_some() && self.identity == identity;
+        let failed = |error| unreadable(path, &error);
+        let file = open_to_read(path)?;
+        let ours = self.has_open(&file.metadata().map_err(failed)?);
         self.bytes = read_from(&file).map_err(failed)?.into();
-        self.identity = identity;
         if !ours || self.taken {
             self.taken = !framewire_files::lock(&file);
             self.lock = Some(file);
         }
         Ok(())
+    }
+
+    /// Whether this is the file that is kept open.
+    fn has_open(&self, data: &fs::Metadata) -> bool {
+        let open = self.lock.as_ref().and_then(|file| file.metadata().ok());
+        open.is_some_and(|open| is_same_file(&open, data))
+    }
+
+    /// Why the file cannot be written, as far as that is known without writing it.
+    fn problem(&self, path: &Path) -> Option<String> {
+        if self.taken { Some(taken(path)) } else { unwritable(path) }
     }
 
     /// The content of the file, if another program has changed it since this process last read or wrote it. Otherwise
@@ -247,13 +240,17 @@ impl Disk {
             return Ok(None);
         }
         let file = File::open(path)?;
-        if self.identity != Some(Identity::of(&data)) && !framewire_files::lock(&file) {
+        if !self.has_open(&data) && !framewire_files::lock(&file) {
             return Err(io::Error::other("another emulator uses it"));
         }
         // Compare the bytes, not the modification times, which may be equal if the other program wrote soon after this
         // one.
         Ok(Some(read_from(&file)?).filter(|theirs| **theirs != *self.bytes))
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("cannot read {}: {error}", path.display())
 }
 
 fn taken(path: &Path) -> String {

@@ -190,9 +190,7 @@ impl Saves {
     /// # Errors
     /// If the file cannot be read.
     pub fn load_temporary(core: &mut Core, path: &Path) -> Result<(), OpError> {
-        let null = std::fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null"));
-        let bytes =
-            if null { Vec::new() } else { file::read(path).map_err(|problem| unread(path, problem))? };
+        let bytes = file::read(path).map_err(|problem| unread(path, problem))?;
         core.load_temporary_save(&bytes).map_err(|error| OpError::failed(error.to_string()))
     }
 
