@@ -35,3 +35,6 @@ pub use writer::Writer;
 
 /// The largest size of a recording's file, in bytes. This is enough for hours of play.
 pub const MAX_FILE: u64 = 32 << 20;
+
+/// The flags for all parts of a state, including the battery save. So a replay needs only the recording and the ROM.
+const ALL_PARTS: u8 = 31;

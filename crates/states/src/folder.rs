@@ -114,10 +114,7 @@ impl Folder {
     /// # Errors
     /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::TooLarge`], [`FolderError::Io`].
     pub fn write(&self, name: &Name, bytes: &[u8], replace: bool) -> Result<(), FolderError> {
-        self.check_size(bytes)?;
-        let mut file = self.begin()?;
-        file.write_all(bytes).map_err(io_error("write", file.path()))?;
-        self.finish(file, name, replace)
+        self.finish(self.written(bytes)?, name, replace)
     }
 
     /// Creates a temporary file that the caller writes step by step. [`finish`](Self::finish) gives it its name. If it
@@ -248,10 +245,7 @@ impl Folder {
         let _change = self.change.lock();
         let from = self.found(from)?;
         self.check_other(&from, to)?;
-        let bytes = make(self.read(&from)?)?;
-        self.check_size(&bytes)?;
-        let mut file = self.begin()?;
-        file.write_all(&bytes).map_err(io_error("write", file.path()))?;
+        let file = self.written(&make(self.read(&from)?)?)?;
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
         let (old, new) = (self.path_of(&from), self.path_of(to));
         // If the names differ only in letter case, both paths may lead to the same file: replace it, then rename it.
@@ -272,9 +266,15 @@ impl Folder {
         }
     }
 
-    fn check_size(&self, bytes: &[u8]) -> Result<(), FolderError> {
+    /// A temporary file with these bytes. Fails if they are too many.
+    fn written(&self, bytes: &[u8]) -> Result<NamedTempFile, FolderError> {
         let size = bytes.len() as u64;
-        if size > self.largest { Err(self.too_large(size)) } else { Ok(()) }
+        if size > self.largest {
+            return Err(self.too_large(size));
+        }
+        let mut file = self.begin()?;
+        file.write_all(bytes).map_err(io_error("write", file.path()))?;
+        Ok(file)
     }
 
     /// The path to which a file of this name may be written.

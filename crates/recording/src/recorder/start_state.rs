@@ -6,10 +6,7 @@ use framewire_emulator::{Emulator, EmulatorError, Watch};
 use framewire_protocol::{Batch, Keys, Op, OpError, Outcome, Status, Value};
 
 use super::task::DEADLINE;
-use crate::Start;
-
-/// The flags for all parts of a state, including the battery save. So a replay needs only the recording and the ROM.
-const FLAGS: u8 = 31;
+use crate::{ALL_PARTS, Start};
 
 /// Starts the watch, resets the console for a recording from power-on, and finds out which game is running, which keys
 /// are held and what the state is, all without a frame in between.
@@ -24,7 +21,7 @@ pub(super) async fn begin(
         ops.push(Op::Reset {});
     }
     ops.extend([Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}, Op::Platform {}, Op::GetKeys {}]);
-    ops.push(Op::SaveState { flags: FLAGS });
+    ops.push(Op::SaveState { flags: ALL_PARTS });
     emulator.submit(Batch::new(ops), Instant::now() + DEADLINE).await
 }
 

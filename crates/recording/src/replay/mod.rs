@@ -10,16 +10,13 @@ use framewire_emulator::{Emulator, EmulatorError, Run, Watch, WatchRequest};
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 
 use crate::head::WALL;
-use crate::{Damage, Ending, Recording, memory};
+use crate::{ALL_PARTS, Damage, Ending, Recording, memory};
 use slices::{Slice, Slices};
 
 /// The longest time to wait for the outcome of a batch, or for an event of the watch.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The flags for all parts of a state, including the battery save.
-const ALL: u8 = 31;
-
-/// The flag for the clock, which is one of these parts.
+/// The flag for the clock, which is one of [`ALL_PARTS`].
 const CLOCK: u8 = 8;
 
 /// The number of frames per second of both consoles.
@@ -184,7 +181,7 @@ pub async fn replay(
     }
     // The state is last, because the emulator refuses it if another game has been loaded meanwhile.
     if let Some(data) = player.before.take() {
-        last.push(Op::LoadState { data, flags: ALL });
+        last.push(Op::LoadState { data, flags: ALL_PARTS });
     }
     let ended = perform(emulator, last).await;
     played?;
@@ -279,15 +276,15 @@ impl<'a> Player<'a> {
 
     async fn play(&mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Result<(), ReplayError> {
         let flags = match self.options.clock {
-            ReplayClock::Recorded => ALL,
-            ReplayClock::Own => ALL & !CLOCK,
+            ReplayClock::Recorded => ALL_PARTS,
+            ReplayClock::Own => ALL_PARTS & !CLOCK,
         };
         let state = Op::LoadState { data: self.recording.state().to_vec(), flags };
         // The watch comes first: the emulator can refuse it, and with it, the clock advances with the frames. The
         // recording's state sets the time of this clock.
         let mut ops = vec![self.watch.op(), Op::CancelKeys { id: 0 }];
         if self.options.restore {
-            ops.push(Op::SaveState { flags: ALL });
+            ops.push(Op::SaveState { flags: ALL_PARTS });
         }
         ops.push(state);
         let count = ops.len();
