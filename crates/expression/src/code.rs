@@ -3,7 +3,7 @@
 
 use crate::node::{Binary, Node, Source, Unary};
 use crate::parse::Parser;
-use crate::{Format, Names, Number, ParseError, Range, Type};
+use crate::{Format, Names, ParseError, Range, Type};
 
 /// The deepest nesting of operators and reads. The innermost operand counts as one level.
 const MAX_DEPTH: usize = 200;
@@ -124,10 +124,7 @@ impl Code {
     /// Its value now; `None` if it has no value, for example because of a division by zero or memory that does not
     /// exist.
     pub fn value(&self, memory: &mut impl ReadMemory) -> Option<i64> {
-        match self.root.evaluate(&mut FromMemory(memory))? {
-            Number::Whole(number) => Some(number),
-            Number::Real(_) => None,
-        }
+        self.root.evaluate(&mut FromMemory(memory))?.whole()
     }
 
     /// The memory that it reads at fixed addresses.

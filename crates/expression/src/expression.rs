@@ -10,7 +10,6 @@ pub struct Expression {
     text: String,
     root: Node,
     places: Vec<Place>,
-    uses_frame: bool,
 }
 
 impl Expression {
@@ -21,12 +20,11 @@ impl Expression {
     pub fn parse(text: &str, names: &dyn Names) -> Result<Expression, ParseError> {
         let mut parser = Parser::new(text, names)?;
         let root = parser.whole()?;
-        Ok(Expression::new(text, root, parser))
+        Ok(Expression::new(text, root, parser.places))
     }
 
-    pub(crate) fn new(text: &str, root: Node, parser: Parser<'_>) -> Expression {
-        let Parser { places, uses_frame, .. } = parser;
-        Expression { text: text.trim().to_owned(), root, places, uses_frame }
+    fn new(text: &str, root: Node, places: Vec<Place>) -> Expression {
+        Expression { text: text.trim().to_owned(), root, places }
     }
 
     /// The places in memory that it reads, each once.
@@ -36,7 +34,7 @@ impl Expression {
 
     /// Whether its value depends on the frame counter, so that it can change even if memory does not.
     pub fn uses_frame(&self) -> bool {
-        self.uses_frame
+        self.root.uses_frame()
     }
 
     /// Whether its value can only be true or false, like that of a comparison or of `not`.
@@ -80,6 +78,6 @@ impl Subject {
             return Ok(subject);
         }
         let root = parser.whole()?;
-        Ok(Subject::Expression(Expression::new(text, root, parser)))
+        Ok(Subject::Expression(Expression::new(text, root, parser.places)))
     }
 }

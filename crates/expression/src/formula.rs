@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::node::Node;
+use crate::node::{Binary, Node};
 use crate::parse::Parser;
 use crate::{Names, ParseError, Place};
 
@@ -24,21 +24,19 @@ impl Number {
         }
     }
 
+    /// The number, if it is whole.
+    pub(crate) fn whole(self) -> Option<i64> {
+        match self {
+            Number::Whole(number) => Some(number),
+            Number::Real(_) => None,
+        }
+    }
+
     /// Whether it is not 0.
     pub fn is_true(self) -> bool {
         match self {
             Number::Whole(number) => number != 0,
             Number::Real(number) => number != 0.0,
-        }
-    }
-
-    fn minus(self, other: Number) -> Option<Number> {
-        match (self, other) {
-            (Number::Whole(left), Number::Whole(right)) => left.checked_sub(right).map(Number::Whole),
-            (left, right) => {
-                let difference = left.as_f64() - right.as_f64();
-                if difference.is_finite() { Some(Number::Real(difference)) } else { None }
-            }
         }
     }
 }
@@ -146,7 +144,7 @@ impl Formula {
             let now = of.number(frame, values, &memory.results)?;
             let earlier = if is_first { now } else { memory.earlier[index] };
             let result = match history {
-                History::Delta => now.minus(earlier)?,
+                History::Delta => Binary::Subtract.apply(now, earlier)?,
                 History::MaxSoFar if now.as_f64() > earlier.as_f64() => now,
                 History::MinSoFar if now.as_f64() < earlier.as_f64() => now,
                 History::Previous | History::MaxSoFar | History::MinSoFar => earlier,

@@ -86,10 +86,7 @@ operators!(Binary:
 impl Node {
     /// Its value; `None` if it has no value, for example because of a division by zero.
     pub(crate) fn value(&self, frame: u32, values: &[i64]) -> Option<i64> {
-        match self.number(frame, values, &[])? {
-            Number::Whole(number) => Some(number),
-            Number::Real(_) => None,
-        }
+        self.number(frame, values, &[])?.whole()
     }
 
     /// Like [`value`](Node::value), for formulas: `histories` are the results of the history functions.
@@ -106,10 +103,10 @@ impl Node {
             Node::Frame => Some(Number::Whole(source.frame().into())),
             Node::Place(index) => source.place(*index).map(Number::Whole),
             Node::History(index) => source.history(*index),
-            Node::Read(kind, domain, address) => match address.evaluate(source)? {
-                Number::Whole(address) => source.read(*kind, domain.as_deref(), address).map(Number::Whole),
-                Number::Real(_) => None,
-            },
+            Node::Read(kind, domain, address) => {
+                let address = address.evaluate(source)?.whole()?;
+                source.read(*kind, domain.as_deref(), address).map(Number::Whole)
+            }
             Node::Unary(unary, of) => unary.apply(of.evaluate(source)?),
             Node::Binary(binary, left, right) => {
                 let left = left.evaluate(source)?;
@@ -119,12 +116,7 @@ impl Node {
                     (Binary::And, false) => return Some(Number::Whole(0)),
                     _ => {}
                 }
-                match (left, right.evaluate(source)?) {
-                    (Number::Whole(left), Number::Whole(right)) => {
-                        binary.apply(left, right).map(Number::Whole)
-                    }
-                    (left, right) => binary.apply_to_reals(left.as_f64(), right.as_f64()),
-                }
+                binary.apply(left, right.evaluate(source)?)
             }
         }
     }
@@ -146,6 +138,11 @@ impl Node {
                 Node::Binary(_, left, right) => left.any(is) || right.any(is),
                 _ => false,
             }
+    }
+
+    /// Whether its value depends on the frame counter.
+    pub(crate) fn uses_frame(&self) -> bool {
+        self.any(&|node| matches!(node, Node::Frame))
     }
 
     /// Whether it reads addresses from memory.
@@ -187,6 +184,16 @@ impl Binary {
         matches!(self, Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
+    /// Applies the operator to two numbers.
+    pub(crate) fn apply(self, left: Number, right: Number) -> Option<Number> {
+        match (left, right) {
+            (Number::Whole(left), Number::Whole(right)) => {
+                self.apply_to_wholes(left, right).map(Number::Whole)
+            }
+            (left, right) => self.apply_to_reals(left.as_f64(), right.as_f64()),
+        }
+    }
+
     /// Applies the operator to two numbers, at least one of which has a decimal point. Returns `None` for bit operators
     /// and shifts, and if the result is not finite.
     fn apply_to_reals(self, left: f64, right: f64) -> Option<Number> {
@@ -209,7 +216,7 @@ impl Binary {
         }
     }
 
-    fn apply(self, left: i64, right: i64) -> Option<i64> {
+    fn apply_to_wholes(self, left: i64, right: i64) -> Option<i64> {
         let shift = || u32::try_from(right).ok().filter(|bits| *bits < i64::BITS);
         let shifted_left = |bits: u32| i64::try_from(i128::from(left) << bits).ok();
         match self {

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::PATH;
 use crate::backend::EndFuture;
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, SessionsError};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The largest size of a request's body, in bytes.
@@ -84,8 +84,7 @@ pub fn router_of<H: ServerHandler>(
                 let in_session = match kind {
                     // For other HTTP methods, the SDK checks the session, after it has checked the protocol's revision.
                     Kind::InSession(id) if ends && !sessions.has(&id, &sender) => {
-                        let why = "there is no such session; send initialize to open one";
-                        return (StatusCode::NOT_FOUND, why).into_response();
+                        return (StatusCode::NOT_FOUND, SessionsError::Unknown.to_string()).into_response();
                     }
                     Kind::InSession(_) => true,
                     // If there is no room for another session, the client does not get one, and its requests stand

@@ -138,11 +138,7 @@ impl Run<'_> {
         set(&mut params, "idempotency_key", key);
         let _playing = session.playing.lock().await;
         let mut reply = session.call("run", params).await?;
-        let mut results = |name: &str| -> Result<Vec<Json>, ToolError> {
-            let all = reply[name].as_array_mut().map(std::mem::take).unwrap_or_default();
-            all.into_iter().map(value_of).collect()
-        };
-        let (mut before, mut after) = (results("ops")?, results("then")?);
+        let (mut before, mut after) = (take_values(&mut reply, "ops")?, take_values(&mut reply, "then")?);
         let picture = if picture { after.pop().unwrap_or_default() } else { Json::Null };
         let watched = [&mut before, &mut after].map(|values| values.pop().unwrap_or_default());
         let reply: RunReply = serde_json::from_value(reply)
@@ -158,8 +154,14 @@ impl Run<'_> {
     }
 }
 
+/// Takes the results of operations from this field of a reply. Returns their values.
+pub(crate) fn take_values(reply: &mut Json, field: &str) -> Result<Vec<Json>, ToolError> {
+    let results = reply[field].as_array_mut().map(std::mem::take).unwrap_or_default();
+    results.into_iter().map(value_of).collect()
+}
+
 /// The value in the result of an operation.
-pub(crate) fn value_of(mut result: Json) -> Result<Json, ToolError> {
+fn value_of(mut result: Json) -> Result<Json, ToolError> {
     match result.get("error") {
         Some(problem) => Err(Problem::from_json(problem).into()),
         None => Ok(result["value"].take()),

@@ -120,16 +120,20 @@ impl Server {
         }
     }
 
+    /// Whether the server serves one request over HTTP, which stands alone.
+    fn stands_alone(&self) -> bool {
+        matches!(self.client, Client::Sender(_, HandlerLifetime::Request))
+    }
+
     /// Whether a call of a tool ends when the token of its request is cancelled. In a session, the SDK cancels the
     /// token if the client sends `notifications/cancelled`, and when the session ends, but not if only the connection
     /// of the request breaks. A call with a key continues, because the server performs its run to the end. Scripts and
     /// replays continue, because the server does not end them if nobody waits for them.
     fn can_be_cancelled(&self, session: &Session, tool: &Tool, arguments: &Object) -> bool {
-        // For a request that stands alone, the SDK also cancels the token if the client disconnects.
-        let stands_alone = matches!(self.client, Client::Sender(_, HandlerLifetime::Request));
         let has_key = arguments.get("key").is_some_and(|key| !key.is_null());
         let runs_on = has_key || matches!(tool.name, "script" | "record");
-        !stands_alone && !runs_on && session.backend.ends_dropped_calls()
+        // For a request that stands alone, the SDK also cancels the token if the client disconnects.
+        !self.stands_alone() && !runs_on && session.backend.ends_dropped_calls()
     }
 
     /// Takes a permit to listen, if one is free. Otherwise `permit_to_listen` returns an error later.
@@ -176,8 +180,8 @@ impl ServerHandler for Server {
         let mut result = self.negotiate_initialize(&request)?;
         context.peer.set_peer_info(request);
         // In revisions with this handshake, subscriptions need a session.
-        if let (Client::Sender(_, HandlerLifetime::Request), Some(resources)) =
-            (&self.client, &mut result.capabilities.resources)
+        if self.stands_alone()
+            && let Some(resources) = &mut result.capabilities.resources
         {
             resources.subscribe = None;
         }
@@ -231,7 +235,7 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if let Client::Sender(_, HandlerLifetime::Request) = &self.client {
+        if self.stands_alone() {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
         }
         let session = self.session(&context)?;

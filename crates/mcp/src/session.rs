@@ -144,10 +144,8 @@ impl Session {
     pub(crate) async fn batch(&self, ops: Vec<Json>) -> Result<(u32, Vec<Json>), ToolError> {
         let mut reply = self.call("batch", json!({"ops": ops})).await.map_err(without_operation)?;
         let frame = reply["frame"].as_u64().and_then(|frame| u32::try_from(frame).ok()).unwrap_or_default();
-        let results: Vec<Json> = reply["results"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let value = |result: Json| play::value_of(result).map_err(without_operation);
-        let values: Result<Vec<Json>, ToolError> = results.into_iter().map(value).collect();
-        Ok((frame, values?))
+        let values = play::take_values(&mut reply, "results").map_err(without_operation)?;
+        Ok((frame, values))
     }
 }
 

@@ -24,11 +24,10 @@ pub struct SymbolFiles {
 
 #[derive(Debug)]
 struct Current {
-    /// The checksum of the game; `None` while no game is known.
+    /// The checksum of the game; `None` while no game is known, and if the files must be looked at again before the next
+    /// use for a known game.
     checksum: Option<u32>,
     symbols: Arc<Symbols>,
-    /// Whether the files must be looked at again before the next use for a known game.
-    is_stale: bool,
 }
 
 #[derive(Debug)]
@@ -73,14 +72,14 @@ impl SymbolFiles {
     pub fn ready(&self, checksum: Option<u32>) -> Option<Arc<Symbols>> {
         let current = self.current.read();
         let current = current.as_ref()?;
-        let is_current = checksum.is_none() || (current.checksum == checksum && !current.is_stale);
+        let is_current = checksum.is_none() || current.checksum == checksum;
         if is_current { Some(current.symbols.clone()) } else { None }
     }
 
     /// Makes the next [`read_for`](SymbolFiles::read_for) read changed files, even if the game stays the same.
     pub fn look_again(&self) {
         if let Some(current) = &mut *self.current.write() {
-            current.is_stale = true;
+            current.checksum = None;
         }
     }
 
@@ -97,7 +96,7 @@ impl SymbolFiles {
             None => joined(files.iter()),
             Some(game) => for_game(files, game),
         };
-        *self.current.write() = Some(Current { checksum, symbols: symbols.clone(), is_stale: false });
+        *self.current.write() = Some(Current { checksum, symbols: symbols.clone() });
         symbols
     }
 }

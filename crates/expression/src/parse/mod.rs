@@ -56,8 +56,6 @@ pub(crate) struct Parser<'a> {
     names: &'a dyn Names,
     /// The places that the expression reads.
     pub(crate) places: Vec<Place>,
-    /// Whether it reads the frame counter.
-    pub(crate) uses_frame: bool,
     /// The history functions of a formula, such as `delta(x)`, inner ones first; `None` for other expressions.
     pub(crate) formula: Option<Vec<(History, Node)>>,
     /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory. Otherwise,
@@ -83,7 +81,6 @@ impl<'a> Parser<'a> {
             purpose: Purpose::Value,
             names,
             places: Vec::new(),
-            uses_frame: false,
             formula: None,
             reads_memory: false,
             last_name: (0..0, None),

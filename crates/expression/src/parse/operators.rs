@@ -136,7 +136,6 @@ impl Parser<'_> {
             }
             "frame" if self.purpose == Purpose::Value => {
                 self.advance();
-                self.uses_frame = true;
                 Ok(Node::Frame)
             }
             _ => match History::named(word) {

@@ -329,7 +329,17 @@ mod tests {
     }
 
     fn session_with(replies: fn(&str, &Json) -> Option<Json>) -> Arc<Session> {
-        Arc::new(Session::new(Arc::new(FixedBackend(replies)), Options::default(), Arc::default()))
+        session_of(replies, Options::default())
+    }
+
+    fn session_of(replies: fn(&str, &Json) -> Option<Json>, options: Options) -> Arc<Session> {
+        Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()))
+    }
+
+    /// The arguments of a call.
+    fn given(arguments: Json) -> Object {
+        let Json::Object(arguments) = arguments else { panic!("{arguments} is not an object") };
+        arguments
     }
 
     #[tokio::test]
@@ -360,8 +370,8 @@ mod tests {
             Some(json!({"symbols": vec![scratch; count], "more": more, "variables": [party]}))
         });
         let symbols = async |contains: &str| {
-            let Json::Object(given) = json!({"contains": contains}) else { unreachable!() };
-            memory::symbols(session.clone(), given).await.ok().unwrap().json
+            let arguments = given(json!({"contains": contains}));
+            memory::symbols(session.clone(), arguments).await.ok().unwrap().json
         };
         let party = "party monster[3] u32[scratch] + 4; .hp u16 What is left.; .moves u8[4]";
         assert_eq!(symbols("a").await, json!({"symbols": [party, "scratch u8[256] 0x02000100"]}));
@@ -377,8 +387,8 @@ mod tests {
         });
         for (frames, is_accepted) in [(json!(null), true), (json!(0), false), (json!(36_001), false)] {
             let values = if is_accepted { json!(["score"]) } else { json!(["lives"]) };
-            let Json::Object(given) = json!({"values": values, "frames": frames}) else { unreachable!() };
-            let reply = acting::watch(session.clone(), given).await;
+            let arguments = given(json!({"values": values, "frames": frames}));
+            let reply = acting::watch(session.clone(), arguments).await;
             assert_eq!(reply.is_ok(), is_accepted, "{frames}");
             assert_eq!(session.memory.lock().watched, ["score"], "{frames}");
         }
@@ -394,10 +404,8 @@ mod tests {
         });
         let mut pictures = Vec::new();
         for key in [Some("k"), Some("k"), Some("l"), None] {
-            let Json::Object(given) = json!({"keys": "A:2", "picture": {}, "key": key}) else {
-                unreachable!()
-            };
-            let reply = acting::act(session.clone(), given).await.ok().unwrap();
+            let arguments = given(json!({"keys": "A:2", "picture": {}, "key": key}));
+            let reply = acting::act(session.clone(), arguments).await.ok().unwrap();
             pictures.push(reply.picture.is_some());
         }
         assert_eq!(pictures, [true, true, false, false]);
@@ -415,11 +423,8 @@ mod tests {
         // There can be no folder here, because a file is in its place.
         let file = tempfile::NamedTempFile::new().unwrap();
         let options = Options { notes: Some(file.path().join("notes")), ..Options::default() };
-        let session = Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()));
-        let act = async |given: Json| {
-            let Json::Object(given) = given else { unreachable!() };
-            acting::act(session.clone(), given).await
-        };
+        let session = session_of(replies, options);
+        let act = async |arguments: Json| acting::act(session.clone(), given(arguments)).await;
         let ToolError(error) =
             act(json!({"keys": "A:2", "picture": {}, "note": "here"})).await.err().unwrap();
         assert!(error.contains("the note cannot be written"), "{error}");
@@ -437,7 +442,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let options = Options { notes: Some(folder.path().to_owned()), ..Options::default() };
-        let session = Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()));
+        let session = session_of(replies, options);
         for (key, note) in [
             (Some("first"), "a door"),
             (Some("second"), "a key"),
@@ -446,10 +451,8 @@ mod tests {
             (None, "a wall"),
             (None, "a wall"),
         ] {
-            let Json::Object(given) = json!({"keys": "A:2", "note": note, "key": key}) else {
-                unreachable!()
-            };
-            acting::act(session.clone(), given).await.ok().unwrap();
+            let arguments = given(json!({"keys": "A:2", "note": note, "key": key}));
+            acting::act(session.clone(), arguments).await.ok().unwrap();
         }
         let notes = crate::notes::last(&session, 12).await.ok().unwrap();
         let texts: Vec<&str> = notes.iter().map(|note| note.note.as_str()).collect();
@@ -463,8 +466,7 @@ mod tests {
                 "watch": "bytes[wram:0x2010, 2]", "data": "4841"});
             (method == "find").then(|| json!({"frame": 1, "count": 1, "places": [place]}))
         });
-        let Json::Object(given) = json!({"find": "HA"}) else { unreachable!() };
-        let reply = memory::text(session, given).await.ok().unwrap().json;
+        let reply = memory::text(session, given(json!({"find": "HA"}))).await.ok().unwrap().json;
         let place = json!({"domain": "wram", "offset": 0x2010, "bank": 2, "address": "0x0000d010"});
         assert_eq!(reply, json!({"found": [place], "total": 1}));
     }
@@ -488,8 +490,7 @@ mod tests {
             _ => None,
         });
         let find = async |domain: &str| {
-            let Json::Object(given) = json!({"find": "HAL", "domain": domain}) else { unreachable!() };
-            memory::text(session.clone(), given).await
+            memory::text(session.clone(), given(json!({"find": "HAL", "domain": domain}))).await
         };
         let reply = find("cart0").await.ok().unwrap().json;
         let offsets: Vec<u64> = reply["found"]
@@ -550,7 +551,7 @@ mod tests {
                 json!({"error": {"status": 400, "detail": "ops[0].addresses[0]: no symbol is called \"x\""}});
             (method == "batch").then(|| json!({"frame": 1, "results": [problem]}))
         });
-        for (name, given, says) in [
+        for (name, arguments, says) in [
             ("read", json!({}), "address is missing; see"),
             (
                 "read",
@@ -569,8 +570,7 @@ mod tests {
             ("write", json!({"address": "score", "bytes": "zz"}), "bytes is \"zz\"; use two hex digits"),
         ] {
             let tool = ALL.iter().find(|tool| tool.name == name).unwrap();
-            let Json::Object(given) = given else { unreachable!() };
-            let ToolError(error) = (tool.run)(session.clone(), given).await.err().unwrap();
+            let ToolError(error) = (tool.run)(session.clone(), given(arguments)).await.err().unwrap();
             assert!(error.starts_with(says), "{name}: {error}");
         }
     }
