@@ -1,5 +1,7 @@
 //! Builds the program `framewire` from this checkout and runs it.
 
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
@@ -8,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::without_settings::without_settings;
-use crate::{Error, Http, Process, Result, Signal, paths};
+use crate::{Error, Http, Process, Result, Signal, paths, ports};
 
 /// The time limit for the start. The program itself may look for an emulator for up to 0.5 s.
 const START: Duration = Duration::from_secs(20);
@@ -41,6 +43,19 @@ impl Framewire {
     /// must `exec` the command that follows its arguments, so that the process id stays the same.
     pub fn serve_by(wrapper: &[&str], args: &[&str]) -> Result<Self> {
         Self::serve_wrapped(wrapper, "127.0.0.1:0", args)
+    }
+
+    /// Like [`Framewire::serve`], with this script in the emulator. The script listens on a free port. `lua` is code that
+    /// runs before the script; it is written to a file in `folder`. Also returns the script's address.
+    pub fn host_script(folder: &Path, script: &Path, lua: &str, args: &[&str]) -> Result<(Self, SocketAddr)> {
+        let port = ports::free();
+        let settings = folder.join("settings.lua");
+        fs::write(&settings, format!("framewire = {{port = {port}}}\n{lua}"))
+            .map_err(Error::io(format!("write {}", settings.display())))?;
+        let [settings, script] = [settings.as_path(), script].map(Path::to_string_lossy);
+        let scripts = ["--lua", &*settings, "--lua", &*script];
+        let host = Self::serve(&[&scripts[..], args].concat())?;
+        Ok((host, (Ipv4Addr::LOCALHOST, port).into()))
     }
 
     fn serve_wrapped(wrapper: &[&str], address: &str, args: &[&str]) -> Result<Self> {
@@ -120,6 +135,15 @@ impl Framewire {
     /// [`Error::Timeout`] if it still runs after `limit`.
     pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
         self.process.wait_exit(limit)
+    }
+
+    /// Sends it a signal, and waits until it has ended.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] if it still runs after `limit`.
+    pub fn end(&mut self, signal: Signal, limit: Duration) -> Result<ExitStatus> {
+        self.signal(signal)?;
+        self.wait_exit(limit)
     }
 }
 

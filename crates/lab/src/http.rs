@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use ureq::http::{Method, Request};
 
 use crate::{Error, Result};
@@ -35,6 +36,16 @@ impl Reply {
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// If the body is not JSON.
+    #[must_use]
+    #[track_caller]
+    pub fn json(&self) -> Json {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 }
 
@@ -74,6 +85,13 @@ impl Http {
         let header = [("content-type", content_type)];
         let headers = if content_type.is_empty() { &[][..] } else { &header[..] };
         self.exchange(method, path, headers, body)
+    }
+
+    /// Sends a request with a JSON body; null means no body. A request to a route that reads no body must not have one.
+    /// Otherwise, the server may close the connection after the response.
+    pub fn send_json(&self, method: &str, path: &str, body: &Json) -> Result<Reply> {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        self.send(method, path, "application/json", body)
     }
 
     /// Sends any request with these headers.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -84,29 +84,31 @@ impl Setup {
     /// Starts the emulator and loads the script. Nothing connects to the script yet.
     pub fn start(place: Place, script: Script) -> anyhow::Result<Setup> {
         let files = TempDir::with_prefix("framewire-lab-").context("no folder for temporary files")?;
-        let port = ports::free();
         let path = match script {
             Script::Ours => paths::script(),
-            Script::Study => write(files.path(), "study.lua", STUDY)?,
+            Script::Study => {
+                let path = files.path().join("study.lua");
+                fs::write(&path, STUDY).with_context(|| format!("cannot write {}", path.display()))?;
+                path
+            }
         };
         let rom = files.path().join("demo.gba");
         fs::copy(paths::rom(), &rom).context("cannot copy the demo game")?;
         let (counter, frames) = frames::counter(files.path());
-        let emulator = match place {
+        let (emulator, address) = match place {
             Place::Window => {
-                let options = StockOptions::new(&rom).opengl().lua(&counter).script(&path).port(port);
-                Emulator::Window(Box::new(StockMgba::start(&options)?))
+                let options =
+                    StockOptions::new(&rom).opengl().lua(&counter).script(&path).port(ports::free());
+                let mgba = StockMgba::start(&options)?;
+                let address = mgba.address();
+                (Emulator::Window(Box::new(mgba)), address)
             }
             Place::Headless => {
-                let settings = format!("framewire = {{port = {port}}}\n{counter}");
-                let settings = write(files.path(), "settings.lua", &settings)?;
-                let files = [&rom, &settings, &path].map(|path| path.to_string_lossy().into_owned());
-                let [rom, settings, path] = &files;
-                let args = ["--quiet", "--rom", rom, "--lua", settings, "--lua", path];
-                Emulator::Headless(Framewire::serve(&args)?)
+                let args = ["--quiet", "--rom", &rom.to_string_lossy()];
+                let (host, address) = Framewire::host_script(files.path(), &path, &counter, &args)?;
+                (Emulator::Headless(host), address)
             }
         };
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
         Ok(Setup { emulator, script, address, frames, _files: files })
     }
 
@@ -174,10 +176,4 @@ impl Setup {
 /// for a request.
 pub fn bridge(script: SocketAddr) -> anyhow::Result<Framewire> {
     Ok(Framewire::serve(&["--quiet", "--attach", &script.to_string()])?)
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
-    let path = folder.join(name);
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
 }

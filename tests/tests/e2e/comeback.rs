@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use framewire_e2e::{
-    Framewire, Signal, StockMgba, StockOptions, TextClient, paths, ports, sockets, until, until_good,
+    Framewire, Signal, StockMgba, StockOptions, TextClient, paths, ports, sockets, until_good,
 };
 
-use super::served::{PATIENCE, Served, demo_copy, host, other_game};
+use super::served::{PATIENCE, Served, demo_copy, host, other_game, ready, wait_until};
 
 /// How long the server may take to answer after the emulator is back.
 pub const SERVICE: Duration = Duration::from_secs(1);
@@ -26,174 +26,130 @@ pub fn assert_no_warnings(lines: &str) {
     }
 }
 
-/// Waits until the script answers. Returns the time until the server answers after that.
-fn time_after_script(served: &Served, script: SocketAddr) -> Duration {
-    until("the script answers", PATIENCE, || {
+/// Waits until the script answers.
+fn wait_for_script(script: SocketAddr) {
+    wait_until("the script answers", || {
         let limit = Duration::from_millis(500);
         let asked = TextClient::connect(script, limit).and_then(|mut client| client.ask("framewire.version"));
         Ok(asked.is_ok())
-    })
-    .unwrap();
-    time_to_answer(served)
+    });
 }
 
-/// The time until the emulator answers through the server.
-fn time_to_answer(served: &Served) -> Duration {
-    let begun = Instant::now();
-    served.ready();
-    begun.elapsed()
-}
-
-/// Whether a server has answered soon enough.
-fn is_soon(time: &Duration) -> bool {
-    *time < SERVICE
+/// Checks that the emulator answers through the server soon after this action.
+#[track_caller]
+fn check_answers_after(served: &mut Served, mut action: impl FnMut(&mut Served)) {
+    let time_to_answer = || {
+        action(served);
+        let begun = Instant::now();
+        served.ready();
+        begun.elapsed()
+    };
+    until_good(time_to_answer, |time| *time < SERVICE);
 }
 
 #[test]
 fn an_mgba_that_is_started_again_after_a_kill_or_close_is_found() {
-    let port = ports::free();
-    let script = SocketAddr::from(([127, 0, 0, 1], port));
-    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(port);
-    let mut mgba = StockMgba::start(&options).unwrap();
-    let server = Framewire::serve(&["--attach", &script.to_string()]).unwrap();
-    let mut served =
-        Served { http: server.http(), server, mgba: None, host: None, folder: tempfile::tempdir().unwrap() };
-    served.ready();
+    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(ports::free());
+    let mgba = StockMgba::start(&options).unwrap();
+    let script = mgba.address();
+    let mut served = Served::attached(tempfile::tempdir().unwrap(), Some(mgba), None, script, &[]);
     let sockets = sockets::held_by(served.server.pid()).unwrap();
     for ending in ["killed", "closed"] {
-        let answered = || {
+        check_answers_after(&mut served, |served| {
             match ending {
-                "killed" => mgba.signal(Signal::KILL).unwrap(),
-                _ => mgba.close_window().unwrap(),
+                "killed" => served.mgba().signal(Signal::KILL).unwrap(),
+                _ => served.mgba().close_window().unwrap(),
             }
-            mgba.wait_exit(PATIENCE).unwrap();
-            until("the server reports that the script is gone", PATIENCE, || {
-                Ok(served.get("/core/currentframe").status == 502)
-            })
-            .unwrap();
-            mgba = StockMgba::start(&options).unwrap();
-            time_after_script(&served, script)
-        };
-        until_good(answered, is_soon);
+            served.mgba().wait_exit(PATIENCE).unwrap();
+            served.wait_until_gone();
+            served.mgba = Some(StockMgba::start(&options).unwrap());
+            wait_for_script(script);
+        });
     }
-    until("no socket is left over", PATIENCE, || Ok(sockets::held_by(served.server.pid())? <= sockets))
-        .unwrap();
+    wait_until("no socket is left over", || Ok(sockets::held_by(served.server.pid())? <= sockets));
     assert_no_warnings(&served.server.log());
-    assert_no_warnings(&mgba.console());
-    served.mgba = Some(mgba);
+    assert_no_warnings(&served.console());
 }
 
 #[test]
 fn only_a_reset_of_the_scripts_ends_the_connection_to_a_window() {
     let mut served = Served::stock();
     let other = other_game(&served.folder);
-    let mgba = served.mgba.as_ref().unwrap();
+    let mgba = served.mgba();
     let (script, pid) = (mgba.address(), mgba.pid());
     let sockets = sockets::held_by(pid).unwrap();
     let connected = |served: &Served| served.server.log().matches("connected to script").count();
     assert_eq!(connected(&served), 1);
 
-    let reset = || {
-        mgba_of(&mut served).reset().unwrap();
-        time_to_answer(&served)
-    };
-    until_good(reset, is_soon);
-    let opened = || {
-        mgba_of(&mut served).open_rom(&other).unwrap();
-        time_to_answer(&served)
-    };
-    until_good(opened, is_soon);
+    check_answers_after(&mut served, |served| served.mgba().reset().unwrap());
+    check_answers_after(&mut served, |served| served.mgba().open_rom(&other).unwrap());
     assert_eq!(served.text("/core/getgametitle"), "OTHERWIRE");
-    mgba_of(&mut served).close_game().unwrap();
+    served.mgba().close_game().unwrap();
     served.refused("GET", "/core/currentframe", 504, "no ROM");
-    let opened = || {
-        mgba_of(&mut served).open_rom(&paths::rom()).unwrap();
-        time_to_answer(&served)
-    };
-    until_good(opened, is_soon);
+    check_answers_after(&mut served, |served| served.mgba().open_rom(&paths::rom()).unwrap());
     assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
     assert_eq!(connected(&served), 1, "{}", served.server.log());
 
-    let answered = || {
-        mgba_of(&mut served).reset_scripts().unwrap();
-        until("the server reports that the script is gone", PATIENCE, || {
-            Ok(served.get("/core/currentframe").status == 502)
-        })
-        .unwrap();
-        mgba_of(&mut served).lua(&format!("framewire = {{port = {}}}", script.port())).unwrap();
-        mgba_of(&mut served).load_script(&paths::script()).unwrap();
-        time_after_script(&served, script)
-    };
-    until_good(answered, is_soon);
-    until("no socket is left over", PATIENCE, || Ok(sockets::held_by(pid)? <= sockets)).unwrap();
+    check_answers_after(&mut served, |served| {
+        served.mgba().reset_scripts().unwrap();
+        served.wait_until_gone();
+        served.mgba().lua(&format!("framewire = {{port = {}}}", script.port())).unwrap();
+        served.mgba().load_script(&paths::script()).unwrap();
+        wait_for_script(script);
+    });
+    wait_until("no socket is left over", || Ok(sockets::held_by(pid)? <= sockets));
     assert_no_warnings(&served.server.log());
-    assert_no_warnings(&served.mgba.as_ref().unwrap().console());
-}
-
-fn mgba_of(served: &mut Served) -> &mut StockMgba {
-    served.mgba.as_mut().unwrap()
+    assert_no_warnings(&served.console());
 }
 
 /// Stops programs in the same way as a sleeping machine or a debugger: without notice, with all connections open.
 #[test]
 fn requests_work_again_after_mgba_or_the_server_was_stopped() {
     let mut served = Served::stock();
-    let answered = || {
-        mgba_of(&mut served).signal(Signal::STOP).unwrap();
-        wait_until_stopped(served.mgba.as_ref().unwrap().pid());
+    check_answers_after(&mut served, |served| {
+        served.mgba().signal(Signal::STOP).unwrap();
+        wait_until_stopped(served.mgba().pid());
         served.refused("GET", "/core/currentframe", 504, "does not answer");
-        mgba_of(&mut served).signal(Signal::CONT).unwrap();
-        time_to_answer(&served)
-    };
-    until_good(answered, is_soon);
+        served.mgba().signal(Signal::CONT).unwrap();
+    });
 
     // The server is stopped for longer than the script waits for a heartbeat.
-    let missed =
-        |served: &Served| served.mgba.as_ref().unwrap().console().matches("nothing was heard").count();
-    let answered = || {
-        let before = missed(&served);
+    let missed = |served: &Served| served.console().matches("nothing was heard").count();
+    check_answers_after(&mut served, |served| {
+        let before = missed(served);
         served.server.signal(Signal::STOP).unwrap();
-        until("the script misses the heartbeat", PATIENCE, || Ok(missed(&served) > before)).unwrap();
+        wait_until("the script misses the heartbeat", || Ok(missed(served) > before));
         served.server.signal(Signal::CONT).unwrap();
-        time_to_answer(&served)
-    };
-    until_good(answered, is_soon);
+    });
 
     // Both are stopped, as when the machine sleeps. The clock continues meanwhile.
-    let answered = || {
+    check_answers_after(&mut served, |served| {
         served.server.signal(Signal::STOP).unwrap();
-        mgba_of(&mut served).signal(Signal::STOP).unwrap();
+        served.mgba().signal(Signal::STOP).unwrap();
         std::thread::sleep(Duration::from_secs(3));
-        mgba_of(&mut served).signal(Signal::CONT).unwrap();
+        served.mgba().signal(Signal::CONT).unwrap();
         served.server.signal(Signal::CONT).unwrap();
-        time_to_answer(&served)
-    };
-    until_good(answered, is_soon);
-    assert_no_warnings(&served.mgba.as_ref().unwrap().console());
+    });
+    assert_no_warnings(&served.console());
     assert_no_warnings(&served.server.log());
 }
 
 /// Waits until a process has stopped after a stop signal.
 fn wait_until_stopped(pid: u32) {
-    until("the process stood still", PATIENCE, || {
+    wait_until("the process stood still", || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         Ok(stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')))
-    })
-    .unwrap();
+    });
 }
 
 #[test]
 fn clients_that_disconnect_leave_no_socket() {
     let folder = tempfile::tempdir().unwrap();
-    let rom = demo_copy(&folder);
-    let port = ports::free();
-    let script = SocketAddr::from(([127, 0, 0, 1], port));
-    let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    let (host, script) = host(&folder, &demo_copy(&folder));
     let before = sockets::held_by(host.pid()).unwrap();
     for round in 0..5 {
         let mut bridge = Framewire::serve(&["--attach", &script.to_string()]).unwrap();
-        let http = bridge.http();
-        until("the script answers", PATIENCE, || Ok(http.get("/core/currentframe")?.status == 200)).unwrap();
+        ready(&bridge.http());
         // The clients disconnect at different times: before their request, in the middle of it, before the answer,
         // after it.
         let ends: [&[u8]; 4] = [b"", b"core.get", b"framewire.echo,x<|END|>", b"framewire.echo,x<|END|>rest"];
@@ -205,9 +161,8 @@ fn clients_that_disconnect_leave_no_socket() {
             }
         }
         let signal = [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL, Signal::KILL][round];
-        bridge.signal(signal).unwrap();
-        bridge.wait_exit(PATIENCE).unwrap();
-        until("no socket is left over", PATIENCE, || Ok(sockets::held_by(host.pid())? <= before)).unwrap();
+        bridge.end(signal, PATIENCE).unwrap();
+        wait_until("no socket is left over", || Ok(sockets::held_by(host.pid())? <= before));
     }
     assert_no_warnings(&host.log());
 }

@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
 use std::time::Instant;
 
-use framewire_e2e::{Framewire, Signal, demo, paths, ports, until};
+use framewire_e2e::{Framewire, Signal, demo, paths, ports};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
 
-use super::served::{PATIENCE, Served};
+use super::served::{PATIENCE, Served, wait_until};
 
 /// A command that has ended: its exit code, its standard output and its error output.
 struct Ran {
@@ -170,12 +170,11 @@ fn names_of_symbols_are_accepted_and_completed() {
         (["read", "--url", url, "ball_d"], "ball_dx\nball_dy"),
         (["wait", "--url", url, "score>hi"], "score>high_score"),
     ] {
-        until(found, PATIENCE, || {
+        wait_until(found, || {
             let shown = complete(&words);
             assert!(shown == found || shown.is_empty(), "{shown}");
             Ok(!shown.is_empty())
-        })
-        .unwrap();
+        });
     }
     assert_eq!(complete(&["read", "--url", "127.0.0.1:1", "bal"]), "");
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
@@ -254,8 +253,7 @@ fn the_end_of_a_server_ends_a_watch_with_exit_code_3() {
     let mut line = String::new();
     BufReader::new(watch.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains(" frame "), "{line}");
-    server.signal(Signal::TERM).unwrap();
-    server.wait_exit(PATIENCE).unwrap();
+    server.end(Signal::TERM, PATIENCE).unwrap();
     Ran::new(watch.wait_with_output().unwrap()).failed(3, "the server is stopping");
 }
 

@@ -9,15 +9,14 @@ use std::sync::mpsc;
 use framewire_e2e::{Framewire, paths, ports};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
-use super::served::{PATIENCE, host};
+use super::served::PATIENCE;
 
 /// Runs `doctor` for the address of a script. Returns whether it reports success, and its output.
 fn doctor_for(attach: &str) -> (bool, String) {
     let listen = format!("localhost:{}", ports::free());
-    let (status, said, _) =
-        Framewire::run(&["doctor", "--attach", attach, "--listen", &listen], PATIENCE).unwrap();
+    let (well, said) = doctor(&["--attach", attach, "--listen", &listen]);
     assert!(said.contains("is free for HTTP"), "{said}");
-    (status.success(), said)
+    (well, said)
 }
 
 /// Checks that the output has a line with this finding, and that the next line gives this advice.
@@ -39,9 +38,8 @@ fn a_missing_script_is_reported() {
 #[test]
 fn a_script_of_another_version_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let port = ports::free();
-    let _host = host(&folder, port, &paths::script(), &[]);
-    let (well, said) = doctor_for(&format!("localhost:{port}"));
+    let (_host, address) = Framewire::host_script(folder.path(), &paths::script(), "", &[]).unwrap();
+    let (well, said) = doctor_for(&format!("localhost:{}", address.port()));
     assert!(well, "{said}");
 
     let version = env!("CARGO_PKG_VERSION");
@@ -49,11 +47,10 @@ fn a_script_of_another_version_is_reported() {
     assert!(script.contains(&format!("script = \"{version}\"")));
     let older = folder.path().join("older.lua");
     fs::write(&older, script.replace(&format!("script = \"{version}\""), "script = \"0.0.9\"")).unwrap();
-    let port = ports::free();
-    let _host = host(&folder, port, &older, &[]);
-    let (well, said) = doctor_for(&format!("127.0.0.1:{port}"));
+    let (_host, address) = Framewire::host_script(folder.path(), &older, "", &[]).unwrap();
+    let (well, said) = doctor_for(&address.to_string());
     assert!(!well);
-    says(&said, &format!("script 0.0.9 answers at 127.0.0.1:{port}"), "framewire script -o");
+    says(&said, &format!("script 0.0.9 answers at {address}"), "framewire script -o");
 }
 
 #[test]

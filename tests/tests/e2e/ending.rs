@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use framewire_e2e::{Signal, until};
+use framewire_e2e::Signal;
 
-use super::served::{PATIENCE, Served};
+use super::served::{PATIENCE, Served, wait_until};
 
 #[test]
 fn requests_in_flight_are_answered_when_the_server_is_stopped() {
@@ -15,7 +15,7 @@ fn requests_in_flight_are_answered_when_the_server_is_stopped() {
         served.host.as_mut().unwrap().signal(Signal::STOP).unwrap();
         let mut clients: Vec<_> = (0..20).map(|client| Open::start(&served, client)).collect();
         served.server.signal(signal).unwrap();
-        until("the server got the signal", PATIENCE, || Ok(served.server.log().contains("SIG"))).unwrap();
+        wait_until("the server got the signal", || Ok(served.server.log().contains("SIG")));
         served.host.as_mut().unwrap().signal(Signal::CONT).unwrap();
         for (number, client) in clients.iter_mut().enumerate() {
             let reply = client.reply();
@@ -65,15 +65,13 @@ fn message_of(client: usize) -> String {
 #[test]
 fn the_script_logs_no_warning_when_a_server_ends() {
     let mut served = Served::stock();
-    let console = |served: &Served| served.mgba.as_ref().unwrap().console();
     for signal in [Signal::INT, Signal::KILL] {
-        let before = console(&served).len();
-        served.server.signal(signal).unwrap();
-        served.server.wait_exit(PATIENCE).unwrap();
-        until("the script notices", PATIENCE, || Ok(console(&served).len() > before)).unwrap();
-        let said = console(&served).split_off(before);
+        let before = served.console().len();
+        served.server.end(signal, PATIENCE).unwrap();
+        wait_until("the script notices", || Ok(served.console().len() > before));
+        let said = served.console().split_off(before);
         assert!(!said.contains("error") && !said.contains("warn"), "{said}");
-        let address = served.mgba.as_ref().unwrap().address().to_string();
+        let address = served.mgba().address().to_string();
         served.server = framewire_e2e::Framewire::serve(&["--attach", &address]).unwrap();
         served.http = served.server.http();
         served.ready();
@@ -83,25 +81,22 @@ fn the_script_logs_no_warning_when_a_server_ends() {
 #[test]
 fn a_paused_and_a_closed_mgba_are_distinguished() {
     let mut served = Served::stock();
-    served.mgba.as_mut().unwrap().pause().unwrap();
+    served.mgba().pause().unwrap();
     served.refused("GET", "/core/currentframe", 504, "paused");
     let state = served.text("/v1/emulator");
     assert!(state.contains(r#""run":"stalled""#), "{state}");
-    served.mgba.as_mut().unwrap().resume().unwrap();
+    served.mgba().resume().unwrap();
     served.ready();
-    served.mgba.as_mut().unwrap().signal(Signal::KILL).unwrap();
-    until("the server reports that mGBA is gone", PATIENCE, || {
-        Ok(served.get("/core/currentframe").status == 502)
-    })
-    .unwrap();
+    served.mgba().signal(Signal::KILL).unwrap();
+    served.wait_until_gone();
     served.refused("GET", "/core/currentframe", 502, "start mGBA");
 }
 
 #[test]
 fn a_script_loaded_again_takes_over() {
     let mut served = Served::stock();
-    served.mgba.as_mut().unwrap().load_script(&framewire_e2e::paths::script()).unwrap();
+    served.mgba().load_script(&framewire_e2e::paths::script()).unwrap();
     served.ready();
-    let said = served.mgba.as_ref().unwrap().console();
+    let said = served.console();
     assert!(!said.contains("in use"), "{said}");
 }

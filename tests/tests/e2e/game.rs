@@ -1,20 +1,20 @@
 //! The lamps in the demo game's picture, which show the held keys.
 
-use framewire_e2e::{demo, until};
+use framewire_e2e::demo;
 use framewire_media::png;
 
-use super::served::{PATIENCE, Served};
+use super::served::{Served, wait_until};
 
 #[test]
 fn a_held_key_lights_its_lamp_on_both_kinds_of_emulator() {
     let lamp = demo::lamp("A");
     for served in [Served::embedded(), Served::stock()] {
         let colour = || pixel(&served.get("/screen.png").body, lamp.x, lamp.y);
-        until("the lamp is there", PATIENCE, || Ok(colour() == lamp.unlit)).unwrap();
+        wait_until("the lamp is there", || Ok(colour() == lamp.unlit));
         served.post("/mgba-http/button/add?button=A");
-        until("the lamp is lit", PATIENCE, || Ok(colour() == lamp.lit)).unwrap();
+        wait_until("the lamp is lit", || Ok(colour() == lamp.lit));
         served.post("/mgba-http/button/clear?button=A");
-        until("the lamp is dark", PATIENCE, || Ok(colour() == lamp.unlit)).unwrap();
+        wait_until("the lamp is dark", || Ok(colour() == lamp.unlit));
     }
 }
 

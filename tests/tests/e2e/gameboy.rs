@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use framewire_e2e::{paths, ports, until};
 use tempfile::TempDir;
 
-use super::served::{PATIENCE, Served, host};
+use super::served::{Served, host, wait_until};
 
 /// A ROM of 32 KiB that increments the byte at 0xC000 forever.
 pub fn game(folder: &TempDir) -> PathBuf {
@@ -33,7 +32,7 @@ fn is_the_game(served: &Served) {
     assert_eq!(served.text("/core/romsize"), "32768");
     let count = || served.number("/core/read8?address=0xC000");
     let before = count();
-    until("the game counts", PATIENCE, || Ok(count() != before)).unwrap();
+    wait_until("the game counts", || Ok(count() != before));
 
     for register in ["a", "f", "h", "sp", "pc"] {
         served.number(&format!("/core/readregister?regName={register}"));
@@ -41,7 +40,7 @@ fn is_the_game(served: &Served) {
     served.refused("GET", "/core/readregister?regName=r0", 400, "pc");
     // The Game Boy has eight keys. Requests for L and R are accepted, but do not affect the eight keys.
     served.post("/mgba-http/button/addmany?buttons=R&buttons=L&buttons=B");
-    until("B is held", PATIENCE, || Ok(served.text("/mgba-http/button/get?button=B") == "1")).unwrap();
+    wait_until("B is held", || Ok(served.text("/mgba-http/button/get?button=B") == "1"));
     assert_eq!(served.number("/core/getkeys") & 0xFF, 2);
     served.post("/core/clearkeys?keyBitmask=1023");
 }
@@ -52,9 +51,8 @@ fn a_game_boy_game_runs_on_both_kinds_of_emulator() {
     let rom = game(&folder);
     is_the_game(&Served::game_of(&fs::read(&rom).unwrap(), "tiny.gb", &[]));
 
-    let port = ports::free();
-    let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
-    is_the_game(&Served::attached(folder, None, Some(host), port, &[]));
+    let (host, script) = host(&folder, &rom);
+    is_the_game(&Served::attached(folder, None, Some(host), script, &[]));
 }
 
 /// Only an embedded core can load a game for another console. A script in mGBA cannot.

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{FrameClient, StockMgba, TextClient, paths, ports, until_good};
+use framewire_e2e::{FrameClient, StockMgba, TextClient, paths, until_good};
 use framewire_protocol::{Op, OpError, Status, Value};
 use rustix::net::sockopt::set_socket_linger;
 
@@ -133,10 +133,9 @@ fn a_step_of_a_halted_game_boy_does_not_freeze_mgba() {
 fn two_large_writes_delay_other_requests_by_less_than_a_deadline() {
     let folder = tempfile::tempdir().unwrap();
     let rom = demo_copy(&folder);
-    let port = ports::free();
-    let _host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    let (_host, hosted) = host(&folder, &rom);
     let mgba = stock(&rom);
-    for address in [mgba.address(), ([127, 0, 0, 1], port).into()] {
+    for address in [mgba.address(), hosted] {
         let mut client = FrameClient::connect(address, fastrand::u64(..), PATIENCE).unwrap();
         let data = match client.perform(vec![read_range(RAM, 256 * 1024)]).unwrap().single() {
             Ok(Value::Bytes(data)) => data,

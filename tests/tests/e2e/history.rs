@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, until};
-use serde_json::{Value, json};
+use framewire_e2e::Framewire;
+use serde_json::json;
 
-use super::served::{PATIENCE, Served};
+use super::served::{Served, wait_until};
 
 /// The frames of the states in the first line of the history.
 fn states(served: &Served) -> Vec<u64> {
-    let kept: Value = serde_json::from_slice(&served.get("/v1/timeline").body).unwrap();
+    let kept = served.get("/v1/timeline").json();
     let states = kept["lines"][0]["states"].as_array().cloned().unwrap_or_default();
     states.iter().map(|frame| frame.as_u64().unwrap()).collect()
 }
@@ -17,7 +17,7 @@ fn states(served: &Served) -> Vec<u64> {
 #[test]
 fn a_window_goes_back_to_a_frame_of_its_history() {
     let served = Served::stock();
-    until("states are kept", PATIENCE, || Ok(states(&served).len() >= 3)).unwrap();
+    wait_until("states are kept", || Ok(states(&served).len() >= 3));
     served.ask("POST", "/v1/lockstep", &json!({"timeout": 60_000}), 200);
     let frame = states(&served)[1];
     let back = served.ask("POST", "/v1/rewind", &json!({"frame": frame}), 200);
@@ -37,9 +37,8 @@ fn a_window_goes_back_to_a_frame_of_its_history() {
 #[ignore = "a measurement, for a quiet machine"]
 fn a_history_slows_a_window_by_less_than_two_percent() {
     let mut served = Served::stock();
-    let state: Value = serde_json::from_slice(&served.get("/v1/emulator").body).unwrap();
-    let address = state["address"].as_str().unwrap().to_owned();
-    served.mgba.as_mut().unwrap().toggle_fast_forward().unwrap();
+    let address = served.get("/v1/emulator").json()["address"].as_str().unwrap().to_owned();
+    served.mgba().toggle_fast_forward().unwrap();
     let mut rates = [Vec::new(), Vec::new()];
     for round in 0..10 {
         let size = if round % 2 == 0 { "0" } else { "32M" };

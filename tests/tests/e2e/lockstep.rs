@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use framewire_e2e::{
-    FrameClient, Framewire, Key, Reply, Signal, StockMgba, StockOptions, demo, paths, ports, until,
-    until_good,
+    FrameClient, Framewire, Key, Reply, Signal, StockMgba, StockOptions, demo, paths, ports, until_good,
 };
 use framewire_protocol::event::{self, EventFrame, EventItem};
 use framewire_protocol::{KeyStep, MemoryRange, Op, OpError, Outcome, Value, timeline, watch};
 
-use super::served::{PATIENCE, other_game};
+use super::served::{PATIENCE, other_game, wait_for_run, wait_until};
 
 /// Another script. When Framewire's script resets the game, mGBA calls this callback in the middle of Framewire's code.
 const ANOTHER: &str = "callbacks:add('reset', function() console:log('reset') end)";
@@ -24,7 +23,7 @@ fn window() -> (StockMgba, FrameClient) {
 
 /// Waits until the game is initialized and reads keys, which takes some frames.
 fn wait_for_game(client: &mut FrameClient) {
-    until("the game has begun", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > 60)).unwrap();
+    wait_until("the game has begun", || Ok(client.perform(vec![game_frame()])?.frame > 60));
 }
 
 #[track_caller]
@@ -75,7 +74,7 @@ fn frames_wait_for_the_client_and_run_freely_after_it_falls_silent() {
     let waited = asked.elapsed();
     assert!(waited + Duration::from_millis(50) > TIMEOUT, "ended after {waited:?}");
     assert_eq!(over.frame, start + 46);
-    until("frames run", PATIENCE, || Ok(ints(client.perform(vec![game_frame()])?)[0] > game + 100)).unwrap();
+    wait_until("frames run", || Ok(ints(client.perform(vec![game_frame()])?)[0] > game + 100));
 
     let refused = client.perform(vec![Op::Advance { frames: 1 }]).unwrap().single().unwrap_err();
     assert!(refused.message.contains("lockstep"), "{refused}");
@@ -102,10 +101,7 @@ fn a_window_in_lockstep_can_be_closed_after_the_timeout() {
 /// Starts a server whose only emulator is the window.
 fn server(mgba: &StockMgba) -> Framewire {
     let server = Framewire::serve(&["--attach", &mgba.address().to_string()]).unwrap();
-    until("the window is reached", PATIENCE, || {
-        Ok(server.http().get("/v1/emulator")?.text().contains(r#""run":"running""#))
-    })
-    .unwrap();
+    wait_for_run(&server.http(), "running");
     server
 }
 
@@ -121,10 +117,9 @@ fn lockstep_ends_at_its_timeout_without_requests() {
     let waited = || {
         let begun = Instant::now();
         assert_eq!(post(&server, "/v1/lockstep", r#"{"timeout": 2000}"#).status, 200);
-        until("lockstep is over", PATIENCE, || {
+        wait_until("lockstep is over", || {
             Ok(server.http().get("/v1/emulator")?.text().contains(r#""lockstep":false"#))
-        })
-        .unwrap();
+        });
         let waited = begun.elapsed().as_secs_f64();
         assert!(waited >= 1.9, "{waited} s");
         waited
@@ -145,8 +140,7 @@ fn lockstep_ends_within_two_seconds_of_its_servers_end() {
             let still = client.perform(vec![game_frame()]).unwrap().frame;
             server.signal(signal).unwrap();
             let begun = Instant::now();
-            until("frames run", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > still + 3))
-                .unwrap();
+            wait_until("frames run", || Ok(client.perform(vec![game_frame()])?.frame > still + 3));
             begun.elapsed().as_secs_f64()
         };
         // A server that gets SIGTERM ends lockstep itself. The script has to detect that a server was killed or
@@ -163,8 +157,7 @@ fn an_advance_of_many_frames_in_a_window_is_answered_after_the_last() {
     post(&server, "/v1/lockstep", r#"{"timeout": 10000}"#);
     let number = |reply: Reply, name: &str| {
         assert_eq!(reply.status, 200, "{}", reply.text());
-        let reply: serde_json::Value = serde_json::from_str(&reply.text()).unwrap();
-        reply[name].as_i64().unwrap()
+        reply.json()[name].as_i64().unwrap()
     };
     let read = format!("/v1/memory/{}?type=u32", demo::field("frame"));
     let game = number(server.http().get(&read).unwrap(), "value");
@@ -172,10 +165,9 @@ fn an_advance_of_many_frames_in_a_window_is_answered_after_the_last() {
     let begun = Instant::now();
     std::thread::scope(|scope| {
         let advance = scope.spawn(|| post(&server, "/v1/advance", r#"{"frames": 300}"#));
-        until("some of them were run", PATIENCE, || {
+        wait_until("some of them were run", || {
             Ok(i64::from(client.perform(vec![game_frame()])?.frame) > from + 10)
-        })
-        .unwrap();
+        });
         // This read waits for the advance, so it takes longer than its deadline of 3 s, but does not fail.
         let after = server.http().get(&read).unwrap();
         assert_eq!(number(after, "value"), game + 301);
@@ -191,8 +183,7 @@ fn an_advance_fails_when_another_client_ends_lockstep_early() {
     client.perform(vec![Op::Lockstep { timeout: 10_000 }]).unwrap().results[0].as_ref().unwrap();
     let start = client.perform(vec![game_frame()]).unwrap().frame;
     let advance = client.send(vec![Op::Advance { frames: 600 }]).unwrap();
-    until("some frames were run", PATIENCE, || Ok(other.perform(vec![game_frame()])?.frame > start + 10))
-        .unwrap();
+    wait_until("some frames were run", || Ok(other.perform(vec![game_frame()])?.frame > start + 10));
     other.perform(vec![Op::Resume {}]).unwrap().results[0].as_ref().unwrap();
     let outcome = client.outcome(advance).unwrap();
     assert!((start + 10..start + 600).contains(&outcome.frame), "{outcome:?}");

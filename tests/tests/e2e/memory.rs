@@ -8,11 +8,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use exact::{Console, FIRST, color_rom, compare};
-use framewire_e2e::until;
 use framewire_emulator::{Attached, Emulator, Run};
 use framewire_protocol::Op;
 
-use super::served::{PATIENCE, demo_copy, stock};
+use super::served::{PATIENCE, demo_copy, stock, wait_until};
 
 /// Compares memory accesses to this game in a window, in lockstep.
 fn compare_in_a_window(rom: &Path, console: Console) {
@@ -20,8 +19,8 @@ fn compare_in_a_window(rom: &Path, console: Console) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let link = framewire_link::Config { address: mgba.address().to_string(), ..Default::default() };
     let emulator = Attached::start(link, runtime.handle(), 0);
-    until("there is a connection", PATIENCE, || Ok(emulator.state().run == Run::Running)).unwrap();
-    until("the game runs", PATIENCE, || Ok(emulator.state().frame > 60)).unwrap();
+    wait_until("there is a connection", || Ok(emulator.state().run == Run::Running));
+    wait_until("the game runs", || Ok(emulator.state().frame > 60));
     let lockstep = Op::Lockstep { timeout: 60_000 };
     let outcome = emulator.submit(lockstep.into(), Instant::now() + PATIENCE).wait().unwrap();
     outcome.single().unwrap();

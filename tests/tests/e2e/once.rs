@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use framewire_e2e::{Framewire, Http, Proxy, Signal, demo, paths, ports, until};
 
-use super::served::{PATIENCE, Served, demo_copy, host, stock};
+use super::served::{PATIENCE, Served, demo_copy, stock, wait_until};
 
 const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
 
@@ -21,18 +21,14 @@ const TAPS: usize = 10_000;
 fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
     let folder = tempfile::tempdir().unwrap();
     let rom = demo_copy(&folder);
-    let script_port = ports::free();
-    let host =
-        host(&folder, script_port, &paths::script(), &["--speed", "4", "--rom", rom.to_str().unwrap()]);
+    let args = ["--speed", "4", "--rom", rom.to_str().unwrap()];
+    let (host, script) = Framewire::host_script(folder.path(), &paths::script(), "", &args).unwrap();
     let game = host.http();
     // The game counts presses only after its initialization.
     let frame = format!("/core/read32?address={}", demo::field("frame"));
-    until("the game runs", PATIENCE, || {
-        Ok(game.get(&frame)?.text().parse::<u32>().is_ok_and(|frame| frame > 5))
-    })
-    .unwrap();
+    wait_until("the game runs", || Ok(game.get(&frame)?.text().parse::<u32>().is_ok_and(|frame| frame > 5)));
 
-    let to_script = Proxy::start(SocketAddr::from(([127, 0, 0, 1], script_port))).unwrap();
+    let to_script = Proxy::start(script).unwrap();
     let bridge_port = ports::free();
     let bridge = || {
         Framewire::serve_at(
@@ -71,8 +67,7 @@ fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
             }
             // After every CUTS / KILLS cuts, the bridge is killed.
             if fault % (CUTS / KILLS + 1) == CUTS / KILLS {
-                running.signal(Signal::KILL).unwrap();
-                running.wait_exit(PATIENCE).unwrap();
+                running.end(Signal::KILL, PATIENCE).unwrap();
                 running = bridge();
             } else if fault % 2 == 0 {
                 to_script.cut();
@@ -83,7 +78,7 @@ fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
     });
     let total = || presses(&game).unwrap_or_default();
     until("the game saw every tap", Duration::from_secs(300), || Ok(total() >= TAPS as u64)).unwrap();
-    until("keys are released", PATIENCE, || Ok(game.get("/core/getkeys")?.text() == "0")).unwrap();
+    wait_until("keys are released", || Ok(game.get("/core/getkeys")?.text() == "0"));
     assert_eq!(total(), TAPS as u64);
 }
 
@@ -120,7 +115,7 @@ fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     let folder = tempfile::tempdir().unwrap();
     let mgba = stock(&demo_copy(&folder));
     let bridge = || Framewire::serve(&["--attach", &mgba.address().to_string()]).unwrap();
-    let ready = |http: &Http| until("the game runs", PATIENCE, || Ok(presses(http).is_some())).unwrap();
+    let ready = |http: &Http| wait_until("the game runs", || Ok(presses(http).is_some()));
     let mut running = bridge();
     let http = running.http();
     ready(&http);
@@ -140,10 +135,9 @@ fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     let before = presses(&http).unwrap();
     let frame = |http: &Http| http.get("/core/currentframe").unwrap().text().parse::<u64>().unwrap();
     let loaded = frame(&http);
-    until("60 frames have run", PATIENCE, || Ok(frame(&http) > loaded + 60)).unwrap();
+    wait_until("60 frames have run", || Ok(frame(&http) > loaded + 60));
 
-    running.signal(Signal::KILL).unwrap();
-    running.wait_exit(PATIENCE).unwrap();
+    running.end(Signal::KILL, PATIENCE).unwrap();
     running = bridge();
     let http = running.http();
     ready(&http);
@@ -168,9 +162,8 @@ fn a_tap_rejected_while_another_plays_succeeds_later_with_its_key() {
         assert_eq!(refused.status, 409, "{}", refused.text());
         let ended = served.http.send("DELETE", "/v1/input", "", Vec::new()).unwrap();
         assert_eq!(ended.status, 200, "{}", ended.text());
-        until("the first tap is over and the second one is accepted", PATIENCE, || {
+        wait_until("the first tap is over and the second one is accepted", || {
             Ok(post("/v1/tap", "second", r#"{"keys":["R"]}"#).status == 200)
-        })
-        .unwrap();
+        });
     }
 }

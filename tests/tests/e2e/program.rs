@@ -7,16 +7,16 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use framewire_e2e::{Framewire, Http, Signal, TextClient, paths, ports, until, until_some};
+use framewire_e2e::{Framewire, Http, Signal, TextClient, paths, ports, until_some};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::served::{PATIENCE, host};
+use super::served::{PATIENCE, wait_until};
 
 #[test]
 fn the_program_serves_an_emulator_without_arguments() {
     let server = Framewire::serve(&[]).unwrap();
     let http = server.http();
-    until("there is a title", PATIENCE, || Ok(http.get("/core/getgametitle")?.status == 200)).unwrap();
+    wait_until("there is a title", || Ok(http.get("/core/getgametitle")?.status == 200));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_script_that_does_not_end_while_it_is_loaded_can_be_interrupted() {
     let mut command = Framewire::command(&args).unwrap();
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = Piped::start(command);
-    until("the script runs", PATIENCE, || Ok(begun.exists())).unwrap();
+    wait_until("the script runs", || Ok(begun.exists()));
     server.signal("INT");
     assert_eq!(server.wait().code(), Some(0));
 }
@@ -86,8 +86,7 @@ fn more_http_clients_than_select_supports_do_not_end_a_program_with_scripts() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(enough), ..may }).unwrap();
 
     let folder = tempfile::tempdir().unwrap();
-    let port = ports::free();
-    let mut server = host(&folder, port, &paths::script(), &[]);
+    let (mut server, script) = Framewire::host_script(folder.path(), &paths::script(), "", &[]).unwrap();
     let address = server.url().strip_prefix("http://").unwrap().to_owned();
     let crowd: Vec<TcpStream> = (0..1100).map(|_| TcpStream::connect(&address).unwrap()).collect();
     // The server accepts, rejects or closes each connection. When the last one is handled, all of them are.
@@ -97,17 +96,13 @@ fn more_http_clients_than_select_supports_do_not_end_a_program_with_scripts() {
     let _ = last.take(12).read_to_string(&mut said);
     assert!(["", "HTTP/1.1 503"].contains(&said.as_str()), "{said}");
     for _ in 0..20 {
-        let mut client = TextClient::connect(([127, 0, 0, 1], port).into(), PATIENCE).unwrap();
+        let mut client = TextClient::connect(script, PATIENCE).unwrap();
         assert_eq!(client.ask("core.getGameTitle").unwrap(), "FRAMEWIRE");
     }
     drop(crowd);
     let http = server.http();
-    until("there is room again", PATIENCE, || {
-        Ok(http.get("/healthz").is_ok_and(|reply| reply.status == 200))
-    })
-    .unwrap();
-    server.signal(Signal::TERM).unwrap();
-    assert_eq!(server.wait_exit(PATIENCE).unwrap().code(), Some(0), "{}", server.log());
+    wait_until("there is room again", || Ok(http.get("/healthz").is_ok_and(|reply| reply.status == 200)));
+    assert_eq!(server.end(Signal::TERM, PATIENCE).unwrap().code(), Some(0), "{}", server.log());
 }
 
 /// The program with streams that the test chooses. It is killed at the end of the test.
@@ -169,7 +164,7 @@ fn output_without_a_reader_does_not_end_the_program() {
     command.stdout(unread()).stderr(Stdio::null());
     let mut server = Piped::start(command);
     let http = Http::new(format!("http://{address}"));
-    until("it serves", PATIENCE, || Ok(http.get("/healthz").is_ok_and(|reply| reply.status == 200))).unwrap();
+    wait_until("it serves", || Ok(http.get("/healthz").is_ok_and(|reply| reply.status == 200)));
     server.signal("TERM");
     assert_eq!(server.wait().code(), Some(0));
 
@@ -209,9 +204,8 @@ fn a_second_interrupt_ends_the_program_immediately() {
     client.read_exact(&mut reply).unwrap();
     assert_eq!(&reply, b"HTTP/1.1 100");
     server.signal(Signal::INT).unwrap();
-    until("the server got the signal", PATIENCE, || Ok(server.log().contains("SIGINT"))).unwrap();
-    server.signal(Signal::INT).unwrap();
-    let status = server.wait_exit(Duration::from_secs(5)).unwrap();
+    wait_until("the server got the signal", || Ok(server.log().contains("SIGINT")));
+    let status = server.end(Signal::INT, Duration::from_secs(5)).unwrap();
     assert_eq!(status.code(), Some(130), "{}", server.log());
 }
 
@@ -290,16 +284,12 @@ fn truncating_the_channels_memory_leaves_the_server_running() {
         // The first round is like `: > FILE`, and the others are like `truncate --size SIZE FILE`.
         let file = fs::OpenOptions::new().write(true).truncate(other == 0).open(&path).unwrap();
         file.set_len(other).unwrap();
-        until("there is a new channel", PATIENCE, || {
-            Ok(fs::metadata(&path).is_ok_and(|data| data.len() == size))
-        })
-        .unwrap();
+        wait_until("there is a new channel", || Ok(fs::metadata(&path).is_ok_and(|data| data.len() == size)));
         let answer = server.http().get("/v1/emulator").unwrap();
         assert_eq!(answer.status, 200, "round {round}: {}", answer.text());
     }
     let log = server.log();
     assert!(log.contains(&name) && log.contains("changed the size of its file"), "{log}");
-    server.signal(Signal::TERM).unwrap();
-    assert!(server.wait_exit(PATIENCE).unwrap().success());
+    assert!(server.end(Signal::TERM, PATIENCE).unwrap().success());
     assert!(!path.exists());
 }

@@ -5,18 +5,18 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use framewire_e2e::{Framewire, demo, paths, until};
+use framewire_e2e::{Framewire, paths, until};
 use serde_json::{Value, json};
 
 use super::gameboy;
-use super::served::{PATIENCE, Served, bytes_of};
+use super::served::{PATIENCE, Served, wait_until};
 
 /// The smallest number of recorded frames.
 const FRAMES: u64 = 300;
 
 /// Records at least `frames` frames with keys at arbitrary times. Returns the recording's file.
 fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
-    until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
+    served.wait_for_game();
     let request = json!({"name": "run", "start": start, "every": 20, "replace": true});
     served.ask("POST", "/v1/recordings", &request, 201);
     let mut seed = 12345u32;
@@ -33,8 +33,13 @@ fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
     let done = served.ask("DELETE", "/v1/recording", &Value::Null, 200);
     assert_eq!(done["ended"], "stopped", "{done}");
     assert!(done["frames"].as_u64() >= Some(frames), "{done}");
-    let file = served.folder.path().join("run.fwr");
-    fs::write(&file, served.get("/v1/recordings/run/file").body).unwrap();
+    download(served, "run")
+}
+
+/// Writes a recording to a file in the folder. Returns the file's path.
+fn download(served: &Served, name: &str) -> PathBuf {
+    let file = served.folder.path().join(format!("{name}.fwr"));
+    fs::write(&file, served.get(&format!("/v1/recordings/{name}/file")).body).unwrap();
     file
 }
 
@@ -140,9 +145,7 @@ fn stepped(served: &Served, start: &str) -> PathBuf {
     served.ask("POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
     served.ask("POST", "/v1/advance", &json!({"frames": 100}), 200);
     served.ask("DELETE", "/v1/recording", &Value::Null, 200);
-    let file = served.folder.path().join("run.fwr");
-    fs::write(&file, served.get("/v1/recordings/run/file").body).unwrap();
-    file
+    download(served, "run")
 }
 
 /// The server is killed during a recording, and the next server recovers it.
@@ -153,14 +156,14 @@ fn a_recording_survives_the_kill_of_its_server() {
     let mut server = Framewire::serve(&["--speed", "1", "--data", data]).unwrap();
     let http = server.http();
     let send = |http: &framewire_e2e::Http, method: &str, target: &str, body: Value| -> Value {
-        let reply = http.send(method, target, "application/json", bytes_of(&body)).unwrap();
+        let reply = http.send_json(method, target, &body).unwrap();
         assert!(reply.status < 300, "{method} {target}: {}", reply.text());
-        serde_json::from_slice(&reply.body).unwrap()
+        reply.json()
     };
     send(&http, "POST", "/v1/recordings", json!({"name": "run", "every": 10}));
     let frames =
         |http: &framewire_e2e::Http| send(http, "GET", "/v1/recording", Value::Null)["frames"].as_u64();
-    until("two seconds are recorded", PATIENCE, || Ok(frames(&http) > Some(120))).unwrap();
+    wait_until("two seconds are recorded", || Ok(frames(&http) > Some(120)));
     let before = frames(&http).unwrap();
     // A busy disk may need more than a second for a write. The next write may have been prepared before these frames;
     // the one after it contains them.
@@ -172,14 +175,12 @@ fn a_recording_survives_the_kill_of_its_server() {
     };
     for _ in 0..2 {
         let size = written();
-        until("the server has written more", PATIENCE, || Ok(written() > size)).unwrap();
+        wait_until("the server has written more", || Ok(written() > size));
     }
-    until("one more second is recorded, so that these frames are on the disk", PATIENCE, || {
+    wait_until("one more second is recorded, so that these frames are on the disk", || {
         Ok(frames(&http) > Some(before + 70))
-    })
-    .unwrap();
-    server.signal(framewire_e2e::Signal::KILL).unwrap();
-    server.wait_exit(PATIENCE).unwrap();
+    });
+    server.end(framewire_e2e::Signal::KILL, PATIENCE).unwrap();
     let server = Framewire::serve(&["--speed", "1", "--data", data]).unwrap();
     let full = send(&server.http(), "GET", "/v1/recordings/run", Value::Null);
     assert_eq!((&full["recovered"], &full["damage"]), (&true.into(), &Value::Null), "{full}");
@@ -226,7 +227,7 @@ fn a_recording_of_a_stock_window_is_replayed() {
 #[test]
 fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
     let served = Served::stock();
-    until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
+    served.wait_for_game();
     let slot = json!({"op": "save_state_slot", "slot": 7, "flags": 31});
     served.ask("POST", "/v1/batch", &json!({"ops": [slot]}), 200);
     let reset = (json!({"op": "reset"}), "the console was reset");
@@ -246,11 +247,11 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
         let earliest = now();
         served.ask("POST", "/v1/recordings", &request, 201);
         let first = now();
-        until("some frames have run", PATIENCE, || Ok(now() > first + 40)).unwrap();
+        wait_until("some frames have run", || Ok(now() > first + 40));
         let before = served.ask("POST", "/v1/batch", &json!({"ops": [{"op": "current_frame"}, op]}), 200);
         let before = before["results"][0]["value"].as_u64().unwrap();
         let under_way = || served.ask("GET", "/v1/recording", &Value::Null, 200);
-        until("the recording has ended", PATIENCE, || Ok(under_way()["ended"].is_string())).unwrap();
+        wait_until("the recording has ended", || Ok(under_way()["ended"].is_string()));
         let ended = under_way();
         let frames = ended["frames"].as_u64().unwrap();
         assert_eq!(ended["ended"], format!("{what} after frame {frames}"));
@@ -259,9 +260,7 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
             (before - first..=before - earliest).contains(&frames),
             "{before} {earliest} {first} {ended}"
         );
-        let file = served.folder.path().join(name);
-        fs::write(&file, served.get(&format!("/v1/recordings/{name}/file")).body).unwrap();
-        let (code, said) = replay(&[file.to_str().unwrap()]);
+        let (code, said) = replay(&[download(&served, name).to_str().unwrap()]);
         let is_unhashed = every == 3600 && said.contains("nothing to compare");
         assert!(code == Some(0) || is_unhashed, "{code:?}: {said}");
     }

@@ -7,10 +7,10 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use framewire_e2e::{Framewire, Http, paths, ports, until};
+use framewire_e2e::{Framewire, Http, paths};
 use tempfile::TempDir;
 
-use super::served::{PATIENCE, demo_copy};
+use super::served::{PATIENCE, demo_copy, ready, wait_until};
 
 /// The address that simulates another machine. It is from the range for documentation (RFC 5737).
 const ELSEWHERE: &str = "192.0.2.1";
@@ -95,15 +95,12 @@ fn insecure_or_invalid_settings_are_rejected() {
 #[test]
 fn the_scripts_log_uses_the_senders_request_id() {
     let folder = tempfile::tempdir().unwrap();
-    let (rom, port) = (demo_copy(&folder), ports::free());
-    let settings = folder.path().join("settings.lua");
-    fs::write(&settings, format!("framewire = {{port = {port}, log_level = \"debug\"}}")).unwrap();
-    let script = paths::script();
-    let args = ["--rom", rom.to_str().unwrap(), "--lua", settings.to_str().unwrap(), "--lua"];
-    let host = Framewire::serve(&[&args[..], &[script.to_str().unwrap()]].concat()).unwrap();
-    let server = Framewire::serve(&["--attach", &format!("127.0.0.1:{port}")]).unwrap();
+    let rom = demo_copy(&folder);
+    let (args, debug) = (["--rom", rom.to_str().unwrap()], "framewire.log_level = 'debug'");
+    let (host, script) = Framewire::host_script(folder.path(), &paths::script(), debug, &args).unwrap();
+    let server = Framewire::serve(&["--attach", &script.to_string()]).unwrap();
     let http = server.http();
-    until("the emulator answers", PATIENCE, || Ok(http.get("/core/currentframe")?.status == 200)).unwrap();
+    ready(&http);
     let id = [("x-request-id", "tool-7")];
     let path = "/core/read8?address=0x02000000";
     assert_eq!(http.exchange("GET", path, &id, Vec::new()).unwrap().status, 200);
@@ -115,9 +112,9 @@ fn the_scripts_log_uses_the_senders_request_id() {
         "request 4bf92f3577b34da6a3ce929d0e0e4736: read16 done",
         "request 4bf92f3577b34da6a3ce929d0e0e4736: write8 done",
     ] {
-        until(line, PATIENCE, || Ok(host.log().contains(line))).unwrap();
+        wait_until(line, || Ok(host.log().contains(line)));
     }
-    until("the server logged it too", PATIENCE, || Ok(server.log().contains("tool-7"))).unwrap();
+    wait_until("the server logged it too", || Ok(server.log().contains("tool-7")));
 }
 
 /// Runs [`inside_a_network_of_its_own`] in a network namespace that has an address other than loopback.

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use framewire_e2e::{Framewire, until};
+use framewire_e2e::Framewire;
 
-use super::served::PATIENCE;
+use super::served::wait_until;
 
 /// A script that presses random keys for 1,000 frames and then writes a picture and memory to files. `seed` determines
 /// the keys.
@@ -35,8 +35,7 @@ fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
     fs::write(&path, script(seed, folder.path())).unwrap();
     let _server = Framewire::serve(&["--lua", path.to_str().unwrap(), "--speed", "unlimited"]).unwrap();
     let memory = folder.path().join("memory");
-    until("the script is done", PATIENCE, || Ok(fs::metadata(&memory).is_ok_and(|file| file.len() == 0x100)))
-        .unwrap();
+    wait_until("the script is done", || Ok(fs::metadata(&memory).is_ok_and(|file| file.len() == 0x100)));
     (fs::read(folder.path().join("picture.png")).unwrap(), fs::read(memory).unwrap())
 }
 

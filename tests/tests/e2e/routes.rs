@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use framewire_e2e::{demo, paths, until};
+use framewire_e2e::{demo, paths};
 
-use super::served::{PATIENCE, Served};
+use super::served::{Served, wait_until};
 
 #[test]
 fn every_route_works_on_the_embedded_core() {
@@ -23,8 +23,7 @@ fn every_route_works_on_a_stock_mgba_in_its_window() {
 }
 
 fn every_route(served: &Served) {
-    // The game counts presses only after its initialization.
-    until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
+    served.wait_for_game();
     identity(served);
     bus(served);
     domains(served);
@@ -50,7 +49,7 @@ fn identity(served: &Served) {
     assert_eq!(served.number("/core/romsize"), rom.len() as i64);
     assert_eq!(served.number("/core/checksum"), i64::from(crc32fast::hash(&rom)));
     let frame = served.number("/core/currentFrame");
-    until("frames run", PATIENCE, || Ok(served.number("/CORE/CURRENTFRAME") > frame)).unwrap();
+    wait_until("frames run", || Ok(served.number("/CORE/CURRENTFRAME") > frame));
     let state = served.text("/v1/emulator");
     assert!(state.contains(r#""run":"running""#), "{state}");
 }
@@ -145,8 +144,8 @@ fn holds(served: &Served) {
     ] {
         let before = presses(key);
         assert_eq!(served.post(target), "");
-        until("the game counted the press", PATIENCE, || Ok(presses(key) == before + 1)).unwrap();
-        until("the keys are released", PATIENCE, || Ok(served.text("/core/getkeys") == "0")).unwrap();
+        wait_until("the game counted the press", || Ok(presses(key) == before + 1));
+        wait_until("the keys are released", || Ok(served.text("/core/getkeys") == "0"));
         assert_eq!(presses(key), before + 1, "{target}");
     }
 }
@@ -232,8 +231,7 @@ fn bad_input(served: &Served) {
 fn picture(served: &Served) {
     let file = served.folder.path().join("shot +1.png");
     assert_eq!(served.post(&format!("/core/screenshot?path={}", served.file("shot +1.png"))), "");
-    until("the picture is there", PATIENCE, || Ok(png(&fs::read(&file).unwrap_or_default()).is_some()))
-        .unwrap();
+    wait_until("the picture is there", || Ok(png(&fs::read(&file).unwrap_or_default()).is_some()));
     served.refused(
         "POST",
         &format!("/core/screenshot?path={}", served.file("no folder/x.png")),
@@ -266,11 +264,10 @@ fn files(served: &Served) {
     assert_eq!(served.post(&format!("/mgba-http/extension/loadfile?path={rom}")), "true");
     served.ready();
     assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
-    until("the game runs", PATIENCE, || {
+    wait_until("the game runs", || {
         Ok(served.text(&format!("/core/readrange?address={}&length=8", demo::field("magic")))
             == "46,57,44,45,4d,4f,30,31")
-    })
-    .unwrap();
+    });
     fs::write(served.folder.path().join("text.gba"), "no ROM").unwrap();
     // libmgba accepts a ROM with a truncated header and reads beyond its end.
     fs::write(served.folder.path().join("cut.gba"), &fs::read(paths::rom()).unwrap()[..0xb3]).unwrap();

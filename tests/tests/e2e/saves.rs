@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use framewire_e2e::{Framewire, Http, Reply, Signal, SmallDisk, paths, until};
+use framewire_e2e::{Framewire, Http, Reply, Signal, SmallDisk, paths};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::served::PATIENCE;
+use super::served::{PATIENCE, wait_until};
 
 /// The size of the demo game's battery save.
 const SAVE: usize = 0x8000;
@@ -34,13 +34,10 @@ fn small_disk(kib: u32) -> Option<SmallDisk> {
     disk
 }
 
-fn send(http: &Http, method: &str, target: &str, body: &Value) -> framewire_e2e::Result<Reply> {
-    http.send(method, target, "application/json", body.to_string().into_bytes())
-}
-
 /// Performs one operation. If it fails, the error is the server's response.
 fn operation(http: &Http, op: &Value) -> Result<(), String> {
-    let reply = send(http, "POST", "/v1/batch", &json!({"ops": [op]})).map_err(|error| error.to_string())?;
+    let batch = json!({"ops": [op]});
+    let reply = http.send_json("POST", "/v1/batch", &batch).map_err(|error| error.to_string())?;
     let outcome: Value = serde_json::from_slice(&reply.body).map_err(|_| reply.text())?;
     match outcome["results"][0].get("value") {
         Some(value) if *value != json!(false) => Ok(()),
@@ -103,13 +100,13 @@ impl Place {
             operation(http, &json!({"op": "load_state_file", "path": self.state_file(), "flags": 29}))
                 .unwrap();
         }
-        let list: Value = serde_json::from_slice(&http.get("/v1/snapshots").unwrap().body).unwrap();
+        let list = http.get("/v1/snapshots").unwrap().json();
         let folder = self.outside.join("data/snapshots");
         let files = fs::read_dir(&folder).into_iter().flatten().count();
         assert_eq!((list["total"].as_u64(), unfinished(&folder)), (Some(files as u64), vec![]), "{list}");
         for snapshot in list["snapshots"].as_array().unwrap() {
             let target = format!("/v1/snapshots/{}/load", snapshot["name"].as_str().unwrap());
-            assert_eq!(send(http, "POST", &target, &json!({})).unwrap().status, 200, "{target}");
+            assert_eq!(http.send_json("POST", &target, &json!({})).unwrap().status, 200, "{target}");
         }
         let picture = self.outside.join("picture.png");
         if picture.exists() {
@@ -130,7 +127,7 @@ impl Place {
             fill_save(http, byte).err().map(|error| error.to_string()).into_iter().collect();
         failed.extend(ops.iter().filter_map(|op| operation(http, op).err()));
         let snapshot = json!({"name": "kept", "note": "x".repeat(byte.into()), "replace": true});
-        match send(http, "POST", "/v1/snapshots", &snapshot) {
+        match http.send_json("POST", "/v1/snapshots", &snapshot) {
             Ok(reply) if reply.status < 300 => {}
             Ok(reply) => failed.push(reply.text()),
             Err(error) => failed.push(error.to_string()),
@@ -169,8 +166,7 @@ fn a_kill_while_saving_leaves_the_old_file_or_the_new_one() {
                 });
             }
             std::thread::sleep(Duration::from_millis(200 + fastrand::u64(0..1500)));
-            server.signal(Signal::KILL).unwrap();
-            server.wait_exit(PATIENCE).unwrap();
+            server.end(Signal::KILL, PATIENCE).unwrap();
             over.store(true, Ordering::Relaxed);
         });
         killed_within += u32::from(
@@ -199,22 +195,21 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
         let http = server.http();
         let (old, new) = ((run * 2 % 250) as u8, (run * 2 % 250) as u8 + 1);
         assert_eq!(place.write_all(&http, old), [""; 0]);
-        until("the old save is on disk", PATIENCE, || Ok(whole_save(&save) == Some(old))).unwrap();
+        wait_until("the old save is on disk", || Ok(whole_save(&save) == Some(old)));
 
         // Leaves space for nothing, or for a part of the files.
         disk.fill_up_to(fastrand::u64(0..100) * 4096 * u64::from(!run.is_multiple_of(3))).unwrap();
         refusals += place.write_all(&http, new).len();
         let change = json!({"name": "renamed", "note": "changed"});
-        let changed = send(&http, "PATCH", "/v1/snapshots/kept", &change).unwrap().status;
+        let changed = http.send_json("PATCH", "/v1/snapshots/kept", &change).unwrap().status;
         let renamed = http.get("/v1/snapshots/renamed").unwrap().status == 200;
         assert_eq!(
             (changed == 200, http.get("/v1/snapshots/kept").unwrap().status == 404),
             (renamed, renamed)
         );
-        until("the new save is written, or a problem is reported", PATIENCE, || {
+        wait_until("the new save is written, or a problem is reported", || {
             Ok(whole_save(&save) == Some(new) || !save_problem(&server).is_empty())
-        })
-        .unwrap();
+        });
         let problem = save_problem(&server);
         if !problem.is_empty() {
             kept += 1;
@@ -223,21 +218,21 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
         }
         if run.is_multiple_of(10) {
             // The server tries again when it ends, and reports what it cannot write.
-            server.signal(Signal::TERM).unwrap();
-            server.wait_exit(PATIENCE).unwrap();
+            server.end(Signal::TERM, PATIENCE).unwrap();
             let lost = server.log().contains("is lost");
             assert_eq!(whole_save(&save), Some(if lost { old } else { new }));
             disk.empty().unwrap();
             server = disk.serve(&args).unwrap();
         } else {
             disk.empty().unwrap();
-            until("the new save is on disk", PATIENCE, || Ok(whole_save(&save) == Some(new))).unwrap();
-            until("the problem is over", PATIENCE, || Ok(save_problem(&server).is_empty())).unwrap();
+            wait_until("the new save is on disk", || Ok(whole_save(&save) == Some(new)));
+            wait_until("the problem is over", || Ok(save_problem(&server).is_empty()));
         }
         place.check(&server.http());
         if renamed {
             let back = json!({"name": "kept"});
-            assert_eq!(send(&server.http(), "PATCH", "/v1/snapshots/renamed", &back).unwrap().status, 200);
+            let reply = server.http().send_json("PATCH", "/v1/snapshots/renamed", &back).unwrap();
+            assert_eq!(reply.status, 200);
         }
         // States contain the save once it has been written, until the next reset. This reset makes all rounds begin in
         // the same way.
@@ -254,15 +249,15 @@ fn a_game_starts_on_a_full_disk_and_its_save_is_written_later() {
     let server = disk.serve(&["--rom", &disk.inside("game.gba")]).unwrap();
     let http = server.http();
     assert!(fill_save(&http, 7).unwrap().status < 300);
-    until("it is reported", PATIENCE, || Ok(save_problem(&server).contains("No space left"))).unwrap();
+    wait_until("it is reported", || Ok(save_problem(&server).contains("No space left")));
     disk.empty().unwrap();
     let save = disk.outside("game.sav");
-    until("the save is on disk", PATIENCE, || Ok(save.exists() && whole_save(&save) == Some(7))).unwrap();
+    wait_until("the save is on disk", || Ok(save.exists() && whole_save(&save) == Some(7)));
 }
 
 /// The reason why the save of the server's emulator is not written; empty if it is written.
 fn save_problem(server: &Framewire) -> String {
-    let state: Value = serde_json::from_slice(&server.http().get("/v1/emulator").unwrap().body).unwrap();
+    let state = server.http().get("/v1/emulator").unwrap().json();
     state["save_problem"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -281,8 +276,8 @@ fn a_read_only_folder_is_reported_at_the_start() {
         assert!(server.log().contains("WARN") && server.log().contains("game.sav"), "{}", server.log());
         assert!(fill_save(&server.http(), 4).unwrap().status < 300);
         disk.set_read_only(false).unwrap();
-        until("the save is on disk", PATIENCE, || Ok(save.exists() && whole_save(&save) == Some(4))).unwrap();
-        until("the problem is over", PATIENCE, || Ok(save_problem(&server).is_empty())).unwrap();
+        wait_until("the save is on disk", || Ok(save.exists() && whole_save(&save) == Some(4)));
+        wait_until("the problem is over", || Ok(save_problem(&server).is_empty()));
     }
 }
 
@@ -298,14 +293,12 @@ fn two_servers_on_one_save_do_not_overwrite_each_other() {
     assert!(save_problem(&two).contains("another emulator uses"), "{}", save_problem(&two));
     assert!(fill_save(&two.http(), 2).unwrap().status < 300);
     assert!(fill_save(&one.http(), 1).unwrap().status < 300);
-    until("the first one's save is on disk", PATIENCE, || Ok(whole_save(&save) == Some(1))).unwrap();
-    two.signal(Signal::TERM).unwrap();
-    two.wait_exit(PATIENCE).unwrap();
+    wait_until("the first one's save is on disk", || Ok(whole_save(&save) == Some(1)));
+    two.end(Signal::TERM, PATIENCE).unwrap();
     assert_eq!(whole_save(&save), Some(1));
     assert!(two.log().contains("is lost"), "{}", two.log());
     // A killed server leaves no lock.
-    one.signal(Signal::KILL).unwrap();
-    one.wait_exit(PATIENCE).unwrap();
+    one.end(Signal::KILL, PATIENCE).unwrap();
     assert_eq!(save_problem(&Framewire::serve(&args).unwrap()), "");
 }
 
@@ -316,10 +309,9 @@ fn a_signal_writes_the_save_before_the_program_ends() {
         let rom = home.path().join("game.gba");
         fs::copy(paths::rom(), &rom).unwrap();
         let mut server = Framewire::serve(&["--rom", rom.to_str().unwrap()]).unwrap();
-        assert!(send(&server.http(), "POST", "/v1/pause", &json!({})).unwrap().status < 300);
+        assert!(server.http().send_json("POST", "/v1/pause", &json!({})).unwrap().status < 300);
         assert!(fill_save(&server.http(), 7).unwrap().status < 300);
-        server.signal(signal).unwrap();
-        assert_eq!(server.wait_exit(PATIENCE).unwrap().code(), Some(0), "{}", server.log());
+        assert_eq!(server.end(signal, PATIENCE).unwrap().code(), Some(0), "{}", server.log());
         assert_eq!(whole_save(&home.path().join("game.sav")), Some(7));
     }
 }

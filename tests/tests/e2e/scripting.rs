@@ -1,9 +1,9 @@
 //! Tests with clients that run Lua code in a window.
 
-use framewire_e2e::{Reply, until};
+use framewire_e2e::Reply;
 use serde_json::{Value, json};
 
-use super::served::{PATIENCE, Served};
+use super::served::{Served, wait_until};
 
 /// Opens a window whose script has these settings, and starts a server with these arguments.
 fn window(settings: &str, arguments: &[&str]) -> Served {
@@ -11,8 +11,7 @@ fn window(settings: &str, arguments: &[&str]) -> Served {
 }
 
 fn ask(window: &Served, code: &str) -> Reply {
-    let body = json!({"code": code}).to_string().into_bytes();
-    window.http.send("POST", "/v1/script", "application/json", body).unwrap()
+    window.http.send_json("POST", "/v1/script", &json!({"code": code})).unwrap()
 }
 
 #[track_caller]
@@ -42,7 +41,7 @@ fn a_window_that_allows_code_runs_it() {
         assert!(run(&window, code)["error"].is_string(), "{code}");
     }
     let frame = window.number("/core/currentframe");
-    until("more frames run", PATIENCE, || Ok(window.number("/core/currentframe") > frame + 30)).unwrap();
+    wait_until("more frames run", || Ok(window.number("/core/currentframe") > frame + 30));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Starts `framewire serve` with each kind of emulator.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
+use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, demo, paths, ports, until};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -52,29 +53,28 @@ impl Served {
     pub fn window(change: impl FnOnce(StockOptions) -> StockOptions, arguments: &[&str]) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
-        let port = ports::free();
-        let options = change(StockOptions::new(&rom).script(&paths::script()).port(port));
-        Served::attached(folder, Some(StockMgba::start(&options).unwrap()), None, port, arguments)
+        let options = change(StockOptions::new(&rom).script(&paths::script()).port(ports::free()));
+        let mgba = StockMgba::start(&options).unwrap();
+        let script = mgba.address();
+        Served::attached(folder, Some(mgba), None, script, arguments)
     }
 
     /// A server that is attached to Framewire's script in a core without a window.
     pub fn hosted() -> Served {
         let folder = tempfile::tempdir().unwrap();
-        let rom = demo_copy(&folder);
-        let port = ports::free();
-        let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
-        Served::attached(folder, None, Some(host), port, &[])
+        let (host, script) = host(&folder, &demo_copy(&folder));
+        Served::attached(folder, None, Some(host), script, &[])
     }
 
-    /// A server with these arguments that is attached to the script on this port.
+    /// A server with these arguments that is attached to the script at this address.
     pub fn attached(
         folder: TempDir,
         mgba: Option<StockMgba>,
         host: Option<Framewire>,
-        port: u16,
+        script: SocketAddr,
         arguments: &[&str],
     ) -> Served {
-        let address = format!("127.0.0.1:{port}");
+        let address = script.to_string();
         let server = Framewire::serve(&[&["--attach", &address], arguments].concat()).unwrap();
         let served = Served { http: server.http(), server, mgba, host, folder };
         served.ready();
@@ -83,8 +83,29 @@ impl Served {
 
     /// Waits until the emulator answers.
     pub fn ready(&self) {
-        until("the emulator answers", PATIENCE, || Ok(self.http.get("/core/currentframe")?.status == 200))
-            .unwrap();
+        ready(&self.http);
+    }
+
+    /// Waits until the server reports that there is no connection to the script.
+    pub fn wait_until_gone(&self) {
+        wait_until("the server reports that the script is gone", || {
+            Ok(self.get("/core/currentframe").status == 502)
+        });
+    }
+
+    /// Waits until the demo game runs. It reads keys and counts presses only after its initialization.
+    pub fn wait_for_game(&self) {
+        wait_until("the game runs", || Ok(self.game(demo::field("frame")) > 5));
+    }
+
+    /// The stock mGBA to which the server is attached.
+    pub fn mgba(&mut self) -> &mut StockMgba {
+        self.mgba.as_mut().unwrap()
+    }
+
+    /// What scripts have written to the console of that mGBA.
+    pub fn console(&self) -> String {
+        self.mgba.as_ref().unwrap().console()
     }
 
     /// The path of a file in the ROM's folder, encoded for a query.
@@ -120,9 +141,9 @@ impl Served {
     /// The JSON of the response to a request with a JSON body, which must have this status.
     #[track_caller]
     pub fn ask(&self, method: &str, target: &str, body: &Value, status: u16) -> Value {
-        let reply = self.http.send(method, target, "application/json", bytes_of(body)).unwrap();
+        let reply = self.http.send_json(method, target, body).unwrap();
         assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
-        serde_json::from_slice(&reply.body).unwrap()
+        reply.json()
     }
 
     /// Checks that a request gets a response with this status, and with this text in it.
@@ -140,18 +161,27 @@ impl Served {
     }
 }
 
-/// The bytes of a body; null means no body. A request to a route that reads no body must not have one. Otherwise, the
-/// server may close the connection after the reply.
-pub fn bytes_of(body: &Value) -> Vec<u8> {
-    if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
+/// Waits until a condition holds.
+#[track_caller]
+pub fn wait_until(what: &str, condition: impl FnMut() -> framewire_e2e::Result<bool>) {
+    until(what, PATIENCE, condition).unwrap();
 }
 
-/// Starts the program with these arguments and with this script in its core. The script listens on this port.
-pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framewire {
-    let settings = folder.path().join("settings.lua");
-    fs::write(&settings, format!("framewire = {{port = {port}}}")).unwrap();
-    let scripts = ["--lua", settings.to_str().unwrap(), "--lua", script.to_str().unwrap()];
-    Framewire::serve(&[&scripts[..], args].concat()).unwrap()
+/// Waits until the emulator of a server answers.
+pub fn ready(http: &Http) {
+    wait_until("the emulator answers", || Ok(http.get("/core/currentframe")?.status == 200));
+}
+
+/// Waits until a server reports this state of its emulator, such as `running`.
+pub fn wait_for_run(http: &Http, run: &str) {
+    let wanted = format!(r#""run":"{run}""#);
+    wait_until(&format!("the emulator is {run}"), || Ok(http.get("/v1/emulator")?.text().contains(&wanted)));
+}
+
+/// Starts the program with this game and with Framewire's script in its core. Also returns the script's address.
+pub fn host(folder: &TempDir, rom: &Path) -> (Framewire, SocketAddr) {
+    let args = ["--rom", rom.to_str().unwrap()];
+    Framewire::host_script(folder.path(), &paths::script(), "", &args).unwrap()
 }
 
 /// A stock mGBA that runs this game and Framewire's script.

@@ -1,13 +1,12 @@
 //! Networks that stop forwarding data without notice, and idle connections.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, Proxy, paths, ports, sockets, until, until_good};
+use framewire_e2e::{Framewire, Proxy, sockets, until_good};
 use tempfile::TempDir;
 
 use super::comeback::{SERVICE, assert_no_warnings};
-use super::served::{PATIENCE, demo_copy, host};
+use super::served::{demo_copy, host, ready, wait_for_run, wait_until};
 
 /// The longest time until a silence is noticed. The heartbeat's interval and its timeout take 1.25 s together.
 const NOTICED: Duration = Duration::from_secs(2);
@@ -23,15 +22,13 @@ struct Chain {
 impl Chain {
     fn start() -> Chain {
         let folder = tempfile::tempdir().unwrap();
-        let rom = demo_copy(&folder);
-        let port = ports::free();
-        let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
-        let network = Proxy::start(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+        let (host, script) = host(&folder, &demo_copy(&folder));
+        let network = Proxy::start(script).unwrap();
         let bridge = Framewire::serve(&["--attach", &network.address().to_string()]).unwrap();
         let chain = Chain { bridge, network, host, _folder: folder };
-        until("the script answers", PATIENCE, || Ok(chain.status() == 200)).unwrap();
+        ready(&chain.bridge.http());
         let asked = chain.network.bytes().1;
-        until("a heartbeat passes", PATIENCE, || Ok(chain.network.bytes().1 > asked)).unwrap();
+        wait_until("a heartbeat passes", || Ok(chain.network.bytes().1 > asked));
         chain
     }
 
@@ -46,17 +43,13 @@ impl Chain {
         let made = self.network.connections();
         self.network.fall_silent();
         let begun = Instant::now();
-        let http = self.bridge.http();
-        until("the silence is noticed", PATIENCE, || {
-            Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#))
-        })
-        .unwrap();
+        wait_for_run(&self.bridge.http(), "stalled");
         let noticed = begun.elapsed();
         assert_eq!(self.status(), 504);
 
         self.network.come_back();
         let begun = Instant::now();
-        until("the script answers again", PATIENCE, || Ok(self.status() == 200)).unwrap();
+        wait_until("the script answers again", || Ok(self.status() == 200));
         let answered = begun.elapsed();
         assert!(self.network.connections() > made);
         (noticed, answered)
@@ -75,7 +68,7 @@ fn a_silent_network_is_noticed_and_the_bridge_reconnects() {
         until_good(|| chain.interrupt(), |(noticed, answered)| *noticed < NOTICED && *answered < SERVICE);
     }
     // The script closes connections on which nothing arrives any more.
-    until("no socket is left over", PATIENCE, || Ok(chain.sockets_of_script() <= before)).unwrap();
+    wait_until("no socket is left over", || Ok(chain.sockets_of_script() <= before));
     assert_no_warnings(&chain.bridge.log());
 }
 
@@ -85,7 +78,7 @@ fn a_script_closes_the_connection_of_a_silent_bridge() {
     let before = sockets::held_by(host.pid()).unwrap();
     network.fall_silent();
     drop(bridge);
-    until("the script closes it", PATIENCE, || Ok(sockets::held_by(host.pid())? < before)).unwrap();
+    wait_until("the script closes it", || Ok(sockets::held_by(host.pid())? < before));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Snapshots and memory searches with each kind of emulator.
 
-use framewire_e2e::{demo, until};
+use framewire_e2e::demo;
 use serde_json::{Value, json};
 
-use super::served::{PATIENCE, Served};
+use super::served::Served;
 
 fn scratch(served: &Served) -> i64 {
     served.game(demo::field("scratch"))
@@ -14,7 +14,7 @@ fn write(served: &Served, value: u32) {
 }
 
 fn snapshots_are_saved_and_loaded(served: &Served) {
-    until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
+    served.wait_for_game();
     write(served, 0x0102_0304);
     let kept = served.ask("POST", "/v1/snapshots", &json!({"name": "kept"}), 201);
     assert_eq!((&kept["title"], &kept["name"]), (&"FRAMEWIRE".into(), &"kept".into()));

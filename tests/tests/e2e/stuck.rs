@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, Signal, until, until_good};
+use framewire_e2e::{Framewire, Signal, until_good};
 
-use super::served::PATIENCE;
+use super::served::{PATIENCE, wait_for_run};
 
 #[test]
 fn a_looping_script_does_not_block_requests_or_the_programs_end() {
@@ -26,10 +26,7 @@ fn a_looping_script_does_not_block_requests_or_the_programs_end() {
         };
         until_good(answered, |time| *time < Duration::from_secs(2));
     }
-    until("the server reports it", PATIENCE, || {
-        Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#))
-    })
-    .unwrap();
+    wait_for_run(&http, "stalled");
     server.signal(Signal::TERM).unwrap();
     let signalled = Instant::now();
     let status = server.wait_exit(PATIENCE).unwrap();

@@ -1,16 +1,15 @@
 //! Keys are pressed in exactly their frames, even if the network is slow or fails. The demo game shows this: it counts
 //! presses and logs the keys of each frame.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use framewire_e2e::{FrameClient, Framewire, Http, Proxy, Signal, demo, paths, ports, until};
+use framewire_e2e::{FrameClient, Framewire, Http, Proxy, Signal, demo, paths, until};
 use framewire_protocol::event::{self, EventItem};
 use framewire_protocol::hex::{hex_digits, parse_hex_digits};
 use framewire_protocol::{KeyStep, MemoryRange, Op, Value, timeline, watch};
 use serde_json::{Value as Json, json};
 
-use super::served::{PATIENCE, Served, demo_copy, host, stock};
+use super::served::{PATIENCE, Served, demo_copy, host, ready, stock, wait_until};
 
 /// The number of taps in a test.
 const TAPS: usize = 1000;
@@ -90,11 +89,10 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     proxy.delay(DELAY);
     let mut client = FrameClient::connect(proxy.address(), 1, PATIENCE).unwrap();
     // The game reads keys and counts frames only after its initialization.
-    until("the game has begun", PATIENCE, || {
+    wait_until("the game has begun", || {
         let frame = client.perform(vec![Op::Read32 { address: demo::field("frame") }])?;
         Ok(matches!(frame.results[..], [Ok(Value::Int(60..))]))
-    })
-    .unwrap();
+    });
 
     let taps = Taps::random(1);
     let held = MemoryRange::new(None, demo::field("held"), 2);
@@ -148,11 +146,10 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
 
 /// The values of a batch over HTTP, with bytes as hexadecimal digits.
 fn batch(http: &Http, ops: Json) -> Vec<Json> {
-    let body = json!({ "encoding": "hex", "ops": ops }).to_string();
-    let reply = http.send("POST", "/v1/batch", "application/json", body.into()).unwrap();
+    let body = json!({ "encoding": "hex", "ops": ops });
+    let reply = http.send_json("POST", "/v1/batch", &body).unwrap();
     assert_eq!(reply.status, 200, "{}", reply.text());
-    let mut done: Json = serde_json::from_slice(&reply.body).unwrap();
-    let Json::Array(results) = done["results"].take() else { panic!("{}", reply.text()) };
+    let Json::Array(results) = reply.json()["results"].take() else { panic!("{}", reply.text()) };
     let value = |mut result: Json| {
         assert!(result.get("error").is_none(), "{result}");
         result["value"].take()
@@ -179,7 +176,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
     let play = json!({ "op": "play_keys", "steps": hex_digits(&taps.bytes()) });
     let count = || batch(&http, json!([frame]))[0].as_u64().unwrap();
     // The game reads keys and counts frames only after its initialization.
-    until("the game has begun", PATIENCE, || Ok(count() > 60)).unwrap();
+    wait_until("the game has begun", || Ok(count() > 60));
     let begun = batch(&http, json!([presses, frame, play]));
     let first = begun[1].as_u64().unwrap();
     let last = first + taps.frames.len() as u64;
@@ -196,7 +193,7 @@ fn tap_and_wait(http: &Http, frames: u32, key: Option<&str>) -> Json {
     headers.extend(key.map(|key| ("idempotency-key", key)));
     let reply = http.exchange("POST", "/v1/tap?wait=true&timeout=25000", &headers, body.into()).unwrap();
     assert_eq!(reply.status, 200, "{}", reply.text());
-    serde_json::from_slice(&reply.body).unwrap()
+    reply.json()
 }
 
 /// Checks that the reply came at the end of the timeline.
@@ -217,7 +214,7 @@ fn waiting_for_a_tap_right_after_a_reset_lasts_until_the_tap_ends_in_a_window() 
     let served = Served::stock();
     // The game runs for so long that its frame number before the reset is higher than that of the timeline's last
     // frame.
-    until("120 frames have run", PATIENCE, || Ok(served.number("/core/currentframe") > 120)).unwrap();
+    wait_until("120 frames have run", || Ok(served.number("/core/currentframe") > 120));
     reset_and_tap(&served.http);
 }
 
@@ -231,15 +228,13 @@ fn waiting_for_a_tap_right_after_a_reset_lasts_until_the_tap_ends_in_an_embedded
 #[test]
 fn the_end_of_a_timeline_is_reported_after_a_reconnection_and_by_the_next_server() {
     let folder = tempfile::tempdir().unwrap();
-    let (rom, port) = (demo_copy(&folder), ports::free());
-    let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
+    let (host, script) = host(&folder, &demo_copy(&folder));
     let game = host.http();
     let held = || game.get(&format!("/core/read16?address={}", demo::field("held"))).unwrap().text() != "0";
-    let network = Proxy::start(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+    let network = Proxy::start(script).unwrap();
     let attach = || {
         let bridge = Framewire::serve(&["--attach", &network.address().to_string()]).unwrap();
-        until("the script answers", PATIENCE, || Ok(bridge.http().get("/core/currentframe")?.status == 200))
-            .unwrap();
+        ready(&bridge.http());
         bridge
     };
     let mut bridge = attach();
@@ -247,9 +242,9 @@ fn the_end_of_a_timeline_is_reported_after_a_reconnection_and_by_the_next_server
     std::thread::scope(|scope| {
         // The test must see the key while it is held, so the tap takes two seconds.
         let played = scope.spawn(|| tap_and_wait(&http, 120, Some("key")));
-        until("it plays", PATIENCE, || Ok(held())).unwrap();
+        wait_until("it plays", || Ok(held()));
         network.fall_silent();
-        until("it is over", PATIENCE, || Ok(!held())).unwrap();
+        wait_until("it is over", || Ok(!held()));
         network.come_back();
         assert_over(&played.join().unwrap());
     });

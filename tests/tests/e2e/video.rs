@@ -8,12 +8,12 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use framewire_e2e::{Framewire, paths, until, until_good};
+use framewire_e2e::{Framewire, paths, until_good};
 use framewire_media::{Decoder, Header};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
 
-use super::served::{PATIENCE, stock};
+use super::served::{PATIENCE, stock, wait_for_run};
 
 /// The console's frames per second.
 const FULL: f64 = 16_777_216.0 / 280_896.0;
@@ -160,10 +160,7 @@ fn viewers_do_not_slow_a_stock_mgba() {
     let server = Framewire::serve(&["--quiet", "--attach", &mgba.address().to_string()]);
     let server = server.expect("the program starts");
     let http = server.http();
-    let connected = until("there is a connection", PATIENCE, || {
-        Ok(http.get("/v1/emulator")?.text().contains(r#""run":"running""#))
-    });
-    connected.expect("the script answers");
+    wait_for_run(&http, "running");
 
     let mut viewer = Viewer::new(&server);
     let (header, _) = viewer.picture();

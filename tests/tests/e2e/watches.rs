@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use framewire_e2e::{FrameClient, demo, paths, ports};
+use framewire_e2e::{FrameClient, demo};
 use framewire_protocol::event::discontinuity::{GAME, RESET};
 use framewire_protocol::event::{self, EventItem};
 use framewire_protocol::{Op, watch};
@@ -56,17 +56,16 @@ fn every_frame_reset_and_pause_of_a_window_is_reported() {
         last += 1;
     }
     let until = json!({"until": format!("{game_frame} >= {}", last + 60), "frames": 600});
-    let reply = served.http.send("POST", "/v1/wait", "application/json", until.to_string().into()).unwrap();
-    assert_eq!(serde_json::from_slice::<Value>(&reply.body).unwrap()["held"], true, "{}", reply.text());
-    let mgba = served.mgba.as_mut().unwrap();
+    let reply = served.http.send_json("POST", "/v1/wait", &until).unwrap();
+    assert_eq!(reply.json()["held"], true, "{}", reply.text());
+    let mgba = served.mgba();
     mgba.reset().unwrap();
     events.wait_for("reset");
     mgba.pause().unwrap();
     events.wait_for("stalled");
-    let reply =
-        served.http.send("POST", "/v1/wait", "application/json", r#"{"until":"frame == 0"}"#.into()).unwrap();
+    let reply = served.http.send_json("POST", "/v1/wait", &json!({"until": "frame == 0"})).unwrap();
     assert_eq!(reply.status, 504, "{}", reply.text());
-    served.mgba.as_mut().unwrap().resume().unwrap();
+    served.mgba().resume().unwrap();
     events.wait_for("running");
 }
 
@@ -74,9 +73,8 @@ fn every_frame_reset_and_pause_of_a_window_is_reported() {
 fn a_watch_reports_whether_a_loaded_rom_is_another_game() {
     let folder = tempfile::tempdir().unwrap();
     let (rom, other) = (demo_copy(&folder), other_game(&folder));
-    let port = ports::free();
-    let _host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);
-    let mut client = FrameClient::connect(([127, 0, 0, 1], port).into(), 7, PATIENCE).unwrap();
+    let (_host, script) = host(&folder, &rom);
+    let mut client = FrameClient::connect(script, 7, PATIENCE).unwrap();
     client
         .perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges: watch::encode(&[]) }])
         .unwrap();

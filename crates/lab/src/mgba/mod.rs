@@ -186,7 +186,7 @@ impl StockMgba {
 
     fn lua_now(&mut self, code: &str) -> Result<String> {
         self.process.expect_running()?;
-        self.prompt.run(&self.desktop, &mut self.process, code, STEP)
+        self.prompt.run(&self.desktop, &mut self.process, code)
     }
 
     fn main_window(&self) -> Result<Window> {

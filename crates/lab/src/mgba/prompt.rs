@@ -6,9 +6,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use super::{AGAIN, TRIES};
+use super::{AGAIN, STEP, TRIES};
 use crate::process::text_of;
 use crate::{Desktop, Error, Key, Process, Result};
 
@@ -77,13 +76,7 @@ impl Prompt {
     }
 
     /// Runs Lua code and returns the values that it returns, as text.
-    pub(super) fn run(
-        &mut self,
-        desktop: &Desktop,
-        process: &mut Process,
-        code: &str,
-        limit: Duration,
-    ) -> Result<String> {
+    pub(super) fn run(&mut self, desktop: &Desktop, process: &mut Process, code: &str) -> Result<String> {
         self.count += 1;
         let name = self.count.to_string();
         let write = |file: &str, text: &str| {
@@ -107,7 +100,7 @@ impl Prompt {
                 }
             }
         }
-        let text = process.wait_for(&what, limit, |_| Ok(text_of(&result)))?;
+        let text = process.wait_for(&what, STEP, |_| Ok(text_of(&result)))?;
         match text.split_once('\n') {
             Some(("ok", values)) => Ok(values.into()),
             Some((_, message)) => Err(Error::Lua(message.into())),

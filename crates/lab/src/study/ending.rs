@@ -59,8 +59,7 @@ pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<En
 fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
     let mut ended = answering_bridge(window.setup.address)?;
     let start = Instant::now();
-    ended.signal(signal)?;
-    let status = ended.wait_exit(PATIENCE)?;
+    let status = ended.end(signal, PATIENCE)?;
     let ending = start.elapsed();
     let new_client = window.setup.first_answer(PATIENCE).map(|_| start.elapsed());
     let again = answering_bridge(window.setup.address)?;
