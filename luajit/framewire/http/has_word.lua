@@ -3,7 +3,8 @@
 ---@param word string in lower case
 ---@return boolean
 return function(header, word)
-  for one in (header or ""):lower():gmatch("[^,%s]+") do
+  if not header then return false end -- most requests have no such header
+  for one in header:lower():gmatch("[^,%s]+") do
     if one == word then return true end
   end
   return false
