@@ -30,7 +30,8 @@ pub struct PlayOptions {
     pub every: Option<u32>,
     /// The speed as a multiple of the console's own speed, greater than 0; `None` is unlimited.
     pub speed: Option<f64>,
-    /// Whether to restore the state from before the replay when the replay ends, for any reason.
+    /// Whether to restore the state from before the replay when the replay ends, unless another client has changed the
+    /// emulator meanwhile.
     pub restore: bool,
     /// Whether to continue after a difference.
     pub through: bool,
@@ -179,8 +180,11 @@ pub async fn replay(
     if running {
         last.push(Op::Resume {});
     }
-    // The state is last, because the emulator refuses it if another game has been loaded meanwhile.
-    if let Some(data) = player.before.take() {
+    // The state is last, because the emulator refuses it if another game has been loaded meanwhile. A state that another
+    // client has loaded meanwhile stays.
+    if let Some(data) = player.before.take()
+        && !matches!(played, Err(ReplayError::Disturbed(_)))
+    {
         last.push(Op::LoadState { data, flags: ALL_PARTS });
     }
     let ended = perform(emulator, last).await;

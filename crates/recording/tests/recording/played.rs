@@ -175,6 +175,28 @@ async fn the_game_continues_after_a_replay_even_if_another_game_was_loaded_meanw
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_another_client_loads_during_a_replay_stays() {
+    let (_home, recording) = recorded(60, 10).await;
+    let core = core(true);
+    done(&*core, vec![Op::Advance { frames: 500 }, Op::Write8 { address: SCRATCH, value: 9 }]).await;
+    let theirs = state(&core, 31).await;
+    done(&*core, vec![Op::Reset {}]).await;
+    let options = Play { restore: true, speed: Some(10.0), ..Play::default() };
+    let mut loading = None;
+    let ended = replay(&*core, &recording, &options, |frames| {
+        if frames == 10 {
+            let load = Op::LoadState { data: theirs.clone(), flags: 31 };
+            loading = Some(core.submit(load.into(), Instant::now() + PATIENCE));
+        }
+        ControlFlow::Continue(())
+    });
+    let error = ended.await.unwrap_err().to_string();
+    assert!(error.contains("another client"), "{error}");
+    assert!(loading.unwrap().await.unwrap().results[0].is_ok());
+    assert_eq!(done(&*core, vec![Op::Read8 { address: SCRATCH }]).await, [Value::Int(9)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refused_replay_changes_neither_keys_nor_the_game() {
     let (_home, recording) = recorded(60, 10).await;
     let core = core(true);
