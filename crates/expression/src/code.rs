@@ -84,7 +84,7 @@ impl Code {
         let length = self.encode().len();
         if length > MAX_CODE {
             let message = format!(
-                "this expression needs {length} bytes of code, and {MAX_CODE} are accepted; compare fewer bytes, or use a \
+                "this expression needs {length} bytes of code; at most {MAX_CODE} are accepted; compare fewer bytes, or use a \
                  simpler address"
             );
             return Err(ParseError::new(1, message));

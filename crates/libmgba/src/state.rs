@@ -287,3 +287,22 @@ pub(crate) fn file_len(path: &Path) -> Result<u64, Error> {
     }
     Ok(metadata.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_of_the_highest_resolution_are_accepted() {
+        let png = |width: u32| {
+            let chunk = |body: &[u8]| {
+                [&(body.len() as u32 - 4).to_be_bytes()[..], body, &crc32fast::hash(body).to_be_bytes()]
+                    .concat()
+            };
+            let head =
+                [&b"IHDR"[..], &width.to_be_bytes(), &2560_u32.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
+            [PNG_MAGIC, &chunk(&head), &chunk(b"IEND")].concat()
+        };
+        assert!(is_intact_png(&png(3840)) && !is_intact_png(&png(MAX_SIDE + 1)));
+    }
+}

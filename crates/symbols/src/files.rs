@@ -210,6 +210,8 @@ mod tests {
         write(&path, "02000048 score\n", 50);
         assert_eq!(address(&files, &one, "score"), Some(0x0200_0044));
         files.look_again();
+        // While the emulator is not connected, the names of its latest game stay.
+        assert!(files.ready(Some(1)).is_none() && files.ready(None).is_some());
         assert_eq!(address(&files, &one, "score"), Some(0x0200_0048));
     }
 

@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
     fn note_copies(&mut self, node: &Node, count: usize, column: usize) -> Result<(), ParseError> {
         self.copies = self.copies.saturating_add(node.size().saturating_mul(count));
         if self.copies > MAX_COPIES {
-            let message = "this compares too many bytes at an address that takes many steps to compute; compare fewer \
+            let message = "this reads too many bytes at an address that takes many steps to compute; compare fewer \
                            bytes, or use a simpler address";
             return Err(ParseError::new(column, message));
         }
