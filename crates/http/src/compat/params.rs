@@ -77,35 +77,38 @@ pub(super) const fn integer<T>(
 
 /// A whole number from 0 to `max`, in decimal or hex.
 pub(super) const fn lua_number(name: &'static str, max: u32, doc: &'static str) -> Typed<u32> {
-    let param = Param { name, kind: Kind::LuaNumber { max }, default: None, doc };
-    Typed { param, read: Read::Number { parse: lua_integer, min: 0, max: max as i64, convert: exact } }
+    let read = Read::Number { parse: lua_integer, min: 0, max: max as i64, convert: exact };
+    required(name, Kind::LuaNumber { max }, doc, read)
 }
 
 pub(super) const fn boolean(name: &'static str, doc: &'static str) -> Typed<bool> {
-    Typed { param: Param { name, kind: Kind::Boolean, default: None, doc }, read: Read::One(read_boolean) }
+    required(name, Kind::Boolean, doc, Read::One(read_boolean))
 }
 
 pub(super) const fn text(name: &'static str, doc: &'static str) -> Typed<String> {
-    let read = Read::One(|_, value| Ok(value.to_owned()));
-    Typed { param: Param { name, kind: Kind::Text, default: None, doc }, read }
+    required(name, Kind::Text, doc, Read::One(|_, value| Ok(value.to_owned())))
 }
 
 pub(super) const fn name(name: &'static str, doc: &'static str) -> Typed<String> {
-    Typed { param: Param { name, kind: Kind::Name, default: None, doc }, read: Read::One(read_name) }
+    required(name, Kind::Name, doc, Read::One(read_name))
 }
 
 pub(super) const fn path(name: &'static str, doc: &'static str) -> Typed<String> {
-    Typed { param: Param { name, kind: Kind::Path, default: None, doc }, read: Read::One(read_name) }
+    required(name, Kind::Path, doc, Read::One(read_name))
 }
 
 pub(super) const fn button(name: &'static str, doc: &'static str) -> Typed<Key> {
-    let read = Read::One(|param, value| param.key(value));
-    Typed { param: Param { name, kind: Kind::Button, default: None, doc }, read }
+    required(name, Kind::Button, doc, Read::One(|param, value| param.key(value)))
 }
 
 pub(super) const fn buttons(name: &'static str, doc: &'static str) -> Typed<Keys> {
     let read = Read::All(|param, values| values.iter().map(|value| param.key(value)).collect());
-    Typed { param: Param { name, kind: Kind::Buttons, default: None, doc }, read }
+    required(name, Kind::Buttons, doc, read)
+}
+
+/// A parameter without a default.
+const fn required<T>(name: &'static str, kind: Kind, doc: &'static str, read: Read<T>) -> Typed<T> {
+    Typed { param: Param { name, kind, default: None, doc }, read }
 }
 
 /// The same number in another type, if it fits.

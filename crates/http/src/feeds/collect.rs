@@ -30,18 +30,16 @@ pub(crate) struct Collector {
     pub(crate) watch: Option<Watch>,
     /// `None` if the feed reports only changes of memory.
     pub(crate) events: Option<Receiver<Event>>,
-    /// How long the feed continues without a reader; `None` means without a limit.
-    pub(crate) unread_limit: Option<Duration>,
     /// Dropped last, after `watch`. The receivers learn from this that the emulator's watch has ended.
     pub(crate) over: watch::Sender<()>,
 }
 
 impl Collector {
-    /// Runs until the feed is deleted, nobody has read it for a while, its emulator or its game is gone, or the server
-    /// stops.
-    pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping) {
+    /// Runs until the feed is deleted, it has had no reader for the time `unread_limit`, its emulator or its game is
+    /// gone, or the server stops.
+    pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping, unread_limit: Option<Duration>) {
         let feed = self.feed.clone();
-        let (mut deleted, unread_limit) = (feed.updates(), self.unread_limit);
+        let mut deleted = feed.updates();
         let reason = loop {
             tokio::select! {
                 reason = self.collect() => break reason,

@@ -116,13 +116,13 @@ impl Feed {
             (Some(_), _) => None,
             // No event of this feed has this id. It may come from an earlier feed that has ended, for example. So the
             // number of missed events is unknown.
-            (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
+            (None, Some(_)) => Some(("missed", self.missed_text(Json::Null, ring.now()))),
             (None, None) if self.definition.watch.is_empty() => None,
-            (None, None) => Some(self.values_text(ring.now())),
+            (None, None) => Some(("values", self.values_text(ring.now()))),
         };
         let seen = resumed.unwrap_or(ring.last());
-        let name = if last_id.is_some() { "missed" } else { "values" };
-        let opening = opening.map(|data| ReaderEvent { id: self.event_id(seen), name, data: data.into() });
+        let opening =
+            opening.map(|(name, data)| ReaderEvent { id: self.event_id(seen), name, data: data.into() });
         drop(ring);
         Reader { feed: self.clone(), seen, opening, updates, over: false, gives_up: false }
     }

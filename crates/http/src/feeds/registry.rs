@@ -61,6 +61,12 @@ impl Listed {
             && self.feed.definition != Definition::only_events()
             && self.feed.readers().borrow().count == 0
     }
+
+    /// Waits until the feed's watch is over.
+    async fn wait_for_end(&self) {
+        // The collector's task drops the sender; then `changed` returns an error.
+        let _ = self.over.clone().changed().await;
+    }
 }
 
 impl Feeds {
@@ -129,9 +135,9 @@ impl Feeds {
     /// Ends the feed of this id; its readers learn why. Waits until its watch is over, so that another watch can take
     /// its place in the emulator. A read-only caller may end only the feeds that it created.
     pub(crate) async fn delete(&self, id: &str, caller: Owner) -> Result<(), Problem> {
-        let mut listed = self.get(id)?;
-        match listed.owner {
-            Some(owner) => caller.check_change(&owner, id)?,
+        let listed = self.get(id)?;
+        match &listed.owner {
+            Some(owner) => caller.check_change(owner, id)?,
             None if caller.is_read_only() => {
                 let message =
                     format!("the token of this request is read-only, and other clients may read {id} too");
@@ -141,8 +147,7 @@ impl Feeds {
         }
         self.remove(id);
         listed.feed.end("it was deleted");
-        // Waits until the collector's task drops the sender; then `changed` returns an error.
-        let _ = listed.over.changed().await;
+        listed.wait_for_end().await;
         Ok(())
     }
 
@@ -192,8 +197,7 @@ impl Feeds {
             listed.feed.end(NO_ROOM);
         }
         for listed in &spare {
-            // Waits until the collector's task drops the sender; then `changed` returns an error.
-            let _ = listed.over.clone().changed().await;
+            listed.wait_for_end().await;
         }
     }
 
@@ -203,7 +207,6 @@ impl Feeds {
         let subjects = definition.compile(&symbols)?;
         // Subscribe to events before the first values are read, so that no event is lost.
         let events = if definition.events { Some(served.emulator.events()) } else { None };
-        let unread_limit = if definition == Definition::only_events() { None } else { Some(UNREAD) };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
         let (watch, frame, memory) = if constant {
             (None, served.emulator.state().frame, WatchedMemory::new(subjects, &[]))
@@ -215,7 +218,7 @@ impl Feeds {
         let id = format!("w{}-{}", self.run, self.ids.fetch_add(1, Relaxed));
         let base = Values { frame, values: values.clone() };
         let feed = Arc::new(Feed::new(id, definition, base, self.events_missed.clone()));
-        Ok(Collector { feed, memory, values, watch, events, unread_limit, over: watch::Sender::new(()) })
+        Ok(Collector { feed, memory, values, watch, events, over: watch::Sender::new(()) })
     }
 
     /// Adds a feed to the registry, and starts the task that fills it. If the registry is full, ends a spare feed to
@@ -224,7 +227,7 @@ impl Feeds {
         self: &Arc<Feeds>,
         feeds: &mut Vec<Listed>,
         served: &Served,
-        mut collector: Collector,
+        collector: Collector,
         owner: Option<Owner>,
     ) -> Result<Listed, Problem> {
         let most = self.limit;
@@ -246,13 +249,15 @@ impl Feeds {
             let message = format!("there are {most} watches, and more are not accepted; delete some");
             return Err(Failure::busy(message).into());
         }
-        if owner.is_some() {
-            collector.unread_limit = Some(UNREAD_KEPT);
-        }
+        let unread_limit = match owner {
+            Some(_) => Some(UNREAD_KEPT),
+            None if collector.feed.definition == Definition::only_events() => None,
+            None => Some(UNREAD),
+        };
         let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
         let listed = Listed { feed, emulator: served.name.clone(), owner, over };
         feeds.push(listed.clone());
-        tokio::spawn(collector.run(self.clone(), self.operations.stopping.clone()));
+        tokio::spawn(collector.run(self.clone(), self.operations.stopping.clone(), unread_limit));
         Ok(listed)
     }
 

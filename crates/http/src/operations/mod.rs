@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::{EmulatorError, Pending, Run};
-use framewire_protocol::{Batch, Op, Outcome, Value};
+use framewire_protocol::run::RunSteps;
+use framewire_protocol::{Batch, MAX_ADVANCE, Op, OpError, Outcome, Value};
 use tokio::time::timeout;
 
 use self::budget::{BudgetShare, ReplyBudget};
@@ -21,6 +22,12 @@ use crate::transport::Stopping;
 
 pub(crate) mod budget;
 pub(crate) mod emulators;
+
+/// How long each frame that a request runs may take: at this pace, a game has a third of its normal speed.
+const FRAME: Duration = Duration::from_millis(50);
+/// The time of a frame of a run at the lowest speed, 0.01, with some reserve. If no frames run, the wait for a run ends
+/// much earlier: see [`Operations::outcome_of_run`].
+const SLOWEST_FRAME: Duration = Duration::from_secs(2);
 
 /// The emulator that a request is about, with the rights of its sender.
 pub(crate) struct SelectedEmulator {
@@ -103,23 +110,33 @@ impl Operations {
         Ok(self.perform(&served, batch).await?.single()?)
     }
 
-    /// Performs a batch within the server's deadline.
+    /// Performs a batch within the server's deadline, or later if its operations run frames.
     pub(crate) async fn perform(&self, served: &Served, batch: Batch) -> Result<Outcome, EmulatorError> {
-        self.perform_until(served, batch, Instant::now() + self.deadline).await
+        let sent = self.send(served, batch)?;
+        self.outcome(served, sent).await
     }
 
-    /// Performs a batch, and waits for its outcome until `deadline`. For a batch with runs, the wait can also end
-    /// earlier: see [`Operations::outcome_of_run`].
-    pub(crate) async fn perform_until(
+    /// Sends a batch to its emulator. [`Operations::outcome`] waits for the outcome.
+    pub(crate) fn send(
         &self,
         served: &Served,
         batch: Batch,
-        deadline: Instant,
-    ) -> Result<Outcome, EmulatorError> {
+    ) -> Result<SentBatch<impl Drop + use<>>, OpError> {
         batch.check()?;
-        let _waiting = served.waiting.begin();
-        let runs = has_runs(&batch.ops);
-        let pending = served.submit(batch, deadline);
+        let waiting = served.waiting.begin();
+        let runs = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
+        let deadline = Instant::now() + self.deadline + time_of(&batch.ops);
+        Ok(SentBatch { pending: served.submit(batch, deadline), runs, _waiting: waiting })
+    }
+
+    /// Waits for the outcome of a batch until its deadline. For a batch with runs, the wait can also end earlier: see
+    /// [`Operations::outcome_of_run`].
+    pub(crate) async fn outcome<G>(
+        &self,
+        served: &Served,
+        sent: SentBatch<G>,
+    ) -> Result<Outcome, EmulatorError> {
+        let SentBatch { pending, runs, _waiting } = sent;
         let outcome = if runs { self.outcome_of_run(served, pending).await } else { pending.await }?;
         match &outcome.results[..] {
             // The emulator refused the whole batch because of its key.
@@ -131,11 +148,7 @@ impl Operations {
     /// Waits for the outcome of a batch with runs. The frames may take a long time, so the wait continues as long as
     /// frames run. It fails if no frame runs for the length of the server's deadline, or if the server stops. If this
     /// future fails or is dropped, the run ends, unless the batch has a key.
-    pub(crate) async fn outcome_of_run(
-        &self,
-        served: &Served,
-        mut pending: Pending,
-    ) -> Result<Outcome, EmulatorError> {
+    async fn outcome_of_run(&self, served: &Served, mut pending: Pending) -> Result<Outcome, EmulatorError> {
         let mut last = served.emulator.state().frame;
         loop {
             tokio::select! {
@@ -159,8 +172,24 @@ impl Operations {
     }
 }
 
-pub(crate) fn has_runs(ops: &[Op]) -> bool {
-    ops.iter().any(|op| matches!(op, Op::Run { .. }))
+/// A batch that an emulator performs or will perform.
+pub(crate) struct SentBatch<G> {
+    pending: Pending,
+    /// Whether the batch has runs.
+    runs: bool,
+    /// Counts the batch as waiting until this guard is dropped.
+    _waiting: G,
+}
+
+/// How much longer than other batches a batch with these operations may take, because they run frames.
+fn time_of(ops: &[Op]) -> Duration {
+    let advances = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_ADVANCE) } else { 0 };
+    let runs = |op: &Op| match op {
+        Op::Run { steps } => RunSteps::decode_checked(steps).map_or(0, |run| run.frames()),
+        _ => 0,
+    };
+    let advanced = ops.iter().map(advances).sum::<u32>().min(MAX_ADVANCE);
+    FRAME * advanced + SLOWEST_FRAME * ops.iter().map(runs).fold(0, u32::saturating_add)
 }
 
 impl Served {

@@ -8,7 +8,7 @@ use framewire_protocol::hex::{hex_digits, parse_hex_digits};
 use framewire_protocol::{Key, Keys};
 use framewire_symbols::{Location, Symbols};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 use utoipa::ToSchema;
 
 use crate::problem::{Problem, Result};
@@ -56,7 +56,7 @@ pub(crate) struct Fields<'a> {
     left: Object,
     /// The names that were read, for the error about an unknown field.
     known: Vec<&'static str>,
-    context: Context<'a>,
+    pub(crate) context: Context<'a>,
 }
 
 impl<'a> Fields<'a> {
@@ -178,13 +178,17 @@ const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
 
+/// The value of a JSON number that is whole, even if it is written with a fraction or an exponent, such as 2.0.
+pub(super) fn whole(number: &Number) -> Option<i128> {
+    let fraction = || number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
+    let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+    whole.or_else(|| fraction().map(|number| number as i128))
+}
+
 /// A whole number: a JSON number, or a text in hex after `0x`, because JSON numbers cannot be in hex.
 pub(crate) fn integer(value: &Json) -> Option<i64> {
     match value {
-        Json::Number(number) => number.as_i64().or_else(|| {
-            let number = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15)?;
-            Some(number as i64)
-        }),
+        Json::Number(number) => whole(number).and_then(|number| i64::try_from(number).ok()),
         Json::String(text) => {
             let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
             u32::from_str_radix(digits, 16).ok().map(i64::from)
@@ -193,13 +197,17 @@ pub(crate) fn integer(value: &Json) -> Option<i64> {
     }
 }
 
-/// An offset in a memory domain, which cannot be a symbol.
-pub(crate) fn offset(value: &Json, name: &str) -> Result<u32> {
-    let number = match value {
+/// An address or an offset that is a number: a JSON number, or a text as Lua's `tonumber` reads it.
+pub(crate) fn numeric_place(value: &Json) -> Option<i64> {
+    match value {
         Json::String(text) => lua_integer(text.trim()),
         value => integer(value),
-    };
-    let offset = number.and_then(|number| u32::try_from(number).ok());
+    }
+}
+
+/// An offset in a memory domain, which cannot be a symbol.
+pub(crate) fn offset(value: &Json, name: &str) -> Result<u32> {
+    let offset = numeric_place(value).and_then(|number| u32::try_from(number).ok());
     offset.ok_or_else(|| wrong_value(name, value, OFFSETS))
 }
 

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, Visitor};
 use serde_json::Value as Json;
 
-use self::fields::Object;
+use self::fields::{Object, shown};
 use self::source::{ACCEPTED, ReadError, ValueSource, null_at};
 use crate::problem::Problem;
 
@@ -98,6 +98,11 @@ impl<const MIN: u32, const MAX: u32> Visitor<'_> for Within<MIN, MAX> {
     fn visit_str<E: Error>(self, problem: &str) -> Result<Whole<MIN, MAX>, E> {
         Err(refused::<MIN, MAX, E>(problem))
     }
+}
+
+/// The error of a conversion from JSON, with the value and what is accepted in its place.
+pub(crate) fn refusal(value: &Json, accepts: &str) -> String {
+    format!("is {}{ACCEPTED}{accepts}", shown(value))
 }
 
 fn refused<const MIN: u32, const MAX: u32, E: Error>(problem: &str) -> E {

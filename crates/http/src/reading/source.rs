@@ -6,7 +6,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
-use super::fields::{Object, shown};
+use super::fields::{Object, shown, whole};
 use crate::problem::Problem;
 
 /// The source of a value. Unlike serde_json, it does not accept a list in place of an object, and its errors say what
@@ -44,12 +44,7 @@ impl ValueSource {
     /// The value, if it is a whole number.
     fn integer(&self) -> Option<i128> {
         match self {
-            ValueSource::Json(Json::Number(number)) => {
-                let fraction =
-                    || number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
-                let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
-                whole.or_else(|| fraction().map(|number| number as i128))
-            }
+            ValueSource::Json(Json::Number(number)) => whole(number),
             ValueSource::Text(_) => self.text()?.parse().ok(),
             _ => None,
         }

@@ -38,7 +38,8 @@ pub(super) async fn run(
     _open: OpenStream,
     stream_control: StreamControl,
 ) {
-    let mut connection = RpcConnection { socket, outbox, stream_control, heard: Instant::now() };
+    let stall = session.services.limits.stall;
+    let mut connection = RpcConnection { socket, outbox, stream_control, stall, heard: Instant::now() };
     let end = connection.serve(&session).await;
     session.end();
     session.services.operations.end_lockstep(session.number).await;
@@ -53,6 +54,8 @@ struct RpcConnection {
     outbox: mpsc::Receiver<Outgoing>,
     /// Counts the memory of the messages that arrive, and returns the stream after the WebSocket has released it.
     stream_control: StreamControl,
+    /// See [`Limits::stall`](crate::limits::Limits::stall).
+    stall: Duration,
     /// When the client last showed that it is there: it sent something, or it read so much that a full socket could
     /// take more.
     heard: Instant,
@@ -74,9 +77,9 @@ impl RpcConnection {
         let mut texts = Vec::with_capacity(OUT);
         loop {
             let done = tokio::select! {
-                _ = self.outbox.recv_many(&mut texts, OUT) => self.send(texts.drain(..), limits.stall).await,
+                _ = self.outbox.recv_many(&mut texts, OUT) => self.send(texts.drain(..)).await,
                 frame = self.socket.recv() => match frame {
-                    Some(Ok(frame)) => self.received(session, frame, limits.stall).await,
+                    Some(Ok(frame)) => self.received(session, frame).await,
                     Some(Err(error)) => {
                         Err(sockets::fault(&error, limits.max_body).map_or(ConnectionEnd::Gone, ConnectionEnd::Fault))
                     }
@@ -86,12 +89,12 @@ impl RpcConnection {
                     if self.heard.elapsed() >= limits.idle {
                         return ConnectionEnd::Gone;
                     }
-                    self.write(Frame::Ping(Default::default()), limits.stall).await
+                    self.write(Frame::Ping(Default::default())).await
                 }
                 () = session.services.stopping.wait() => {
                     let reason = Utf8Bytes::from_static(STOPPING);
                     let close = CloseFrame { code: close_code::AWAY, reason };
-                    let _ = self.write(Frame::Close(Some(close)), limits.stall).await;
+                    let _ = self.write(Frame::Close(Some(close))).await;
                     Err(ConnectionEnd::Gone)
                 }
             };
@@ -101,12 +104,7 @@ impl RpcConnection {
         }
     }
 
-    async fn received(
-        &mut self,
-        session: &Arc<RpcSession>,
-        frame: Frame,
-        stall: Duration,
-    ) -> Result<(), ConnectionEnd> {
+    async fn received(&mut self, session: &Arc<RpcSession>, frame: Frame) -> Result<(), ConnectionEnd> {
         self.heard = Instant::now();
         let message = match &frame {
             Frame::Text(text) => message::read(text.as_bytes()),
@@ -122,16 +120,12 @@ impl RpcConnection {
         // The charge counts the message's memory until the last of its requests is answered.
         let charge = self.stream_control.end_message();
         match answer(session, message, charge).await {
-            Some(refusal) => self.send([refusal.into()], stall).await,
+            Some(refusal) => self.send([refusal.into()]).await,
             None => Ok(()),
         }
     }
 
-    async fn send(
-        &mut self,
-        texts: impl IntoIterator<Item = Outgoing>,
-        stall: Duration,
-    ) -> Result<(), ConnectionEnd> {
+    async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>) -> Result<(), ConnectionEnd> {
         let mut held = Vec::new();
         let socket = &mut self.socket;
         let all = async {
@@ -141,11 +135,11 @@ impl RpcConnection {
             }
             socket.flush().await
         };
-        in_time(stall, all, &self.stream_control, &mut self.heard).await
+        in_time(self.stall, all, &self.stream_control, &mut self.heard).await
     }
 
-    async fn write(&mut self, frame: Frame, stall: Duration) -> Result<(), ConnectionEnd> {
-        in_time(stall, self.socket.send(frame), &self.stream_control, &mut self.heard).await
+    async fn write(&mut self, frame: Frame) -> Result<(), ConnectionEnd> {
+        in_time(self.stall, self.socket.send(frame), &self.stream_control, &mut self.heard).await
     }
 }
 

@@ -4,9 +4,8 @@ use std::future::{poll_fn, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
 
-use framewire_protocol::{Batch, Outcome};
+use framewire_protocol::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -14,8 +13,8 @@ use super::message::{Params, Request, RpcError};
 use super::session::{RpcReply, RpcSession};
 use crate::feeds::definition::Definition;
 use crate::idempotency;
+use crate::operations::SelectedEmulator;
 use crate::operations::emulators::Served;
-use crate::operations::{SelectedEmulator, has_runs};
 use crate::problem::Problem;
 use crate::reading::fields::{Context, Encoding, Object, wrong_value};
 use crate::reading::{self, object};
@@ -24,7 +23,7 @@ use crate::transport::incoming::Charge;
 use crate::transport::streams::StreamKind;
 use crate::v1::batch::{self, Plan};
 use crate::v1::operations::row;
-use crate::v1::{control, convenience, wait};
+use crate::v1::{convenience, wait};
 
 /// The parameter for an idempotency key. Over HTTP, this key is in the header `Idempotency-Key`.
 const KEY: &str = "idempotency_key";
@@ -62,7 +61,7 @@ pub(super) async fn begin(
         ("subscribe", None) if !is_route => subscribe(session.clone(), params),
         ("unsubscribe", None) if !is_route => unsubscribe(session, params),
         ("emulator", None) if !is_route => {
-            let served = selected(session, &mut params)?;
+            let served = selected(session, params.remove("emulator"))?;
             let NoParameters {} = object(params)?;
             Ok(Box::pin(ready(Ok(json(&served.emulator.state()).into()))))
         }
@@ -119,15 +118,15 @@ fn key(params: &mut Object) -> Result<Option<String>, Problem> {
 }
 
 async fn batch(session: &RpcSession, mut params: Object) -> Result<UnderWay, RpcError> {
-    let served = selected(session, &mut params)?;
+    let served = selected(session, params.remove("emulator"))?;
     let batch::BatchRequest { ops, encoding } = object(params)?;
     let symbols = served.symbols().await;
     let plan = Plan::new(ops, Context { symbols: &symbols, encoding })?;
-    perform(session, &served, plan, |plan, outcome| Ok(json(&plan.done(outcome)))).await
+    perform(session, served, plan, |plan, outcome| Ok(json(&plan.done(outcome))))
 }
 
 async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay, RpcError> {
-    let served = selected(session, &mut params)?;
+    let served = selected(session, params.remove("emulator"))?;
     let symbols = served.symbols().await;
     let (session, request, place) = (session.clone(), object(params)?, session.place(StreamKind::Wait)?);
     let selected = SelectedEmulator { served, operations: session.services.operations.clone(), key: None };
@@ -173,10 +172,9 @@ fn named(method: &str, params: Params) -> Result<Object, Problem> {
     Ok(named)
 }
 
-/// The emulator that the parameters name, or else the emulator of the connection. Removes the name from the parameters.
-fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Problem> {
-    let name = params.remove("emulator").filter(|name| !name.is_null());
-    let Some(name) = name else { return Ok(session.served.clone()) };
+/// The emulator of this name, which comes from the parameters. Without a name, the emulator of the connection.
+fn selected(session: &RpcSession, name: Option<Json>) -> Result<Arc<Served>, Problem> {
+    let Some(name) = name.filter(|name| !name.is_null()) else { return Ok(session.served.clone()) };
     let operations = &session.services.operations;
     let served = name.as_str().and_then(|name| operations.emulators.get(name)).ok_or_else(|| {
         let accepts = format!("one of {}", operations.emulators.names());
@@ -187,12 +185,11 @@ fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Pr
 
 /// Performs one operation, which is not in a batch.
 async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Result<UnderWay, RpcError> {
-    let served = selected(session, &mut params)?;
+    let served = selected(session, params.remove("emulator"))?;
     let plan = alone(name, params, &served).await?;
-    perform(session, &served, plan, |plan, outcome| {
+    perform(session, served, plan, |plan, outcome| {
         Ok(json!({"frame": outcome.frame, "value": plan.done_alone(outcome)?}))
     })
-    .await
 }
 
 /// Reads one operation with its parameters.
@@ -218,10 +215,9 @@ async fn operation_once(
     charge: Option<Arc<Charge>>,
 ) -> Result<UnderWay, RpcError> {
     let emulator = params.remove("emulator");
-    let mut named = Object::new();
-    named.extend(emulator.iter().map(|name| ("emulator".to_owned(), name.clone())));
+    let served = selected(session, emulator.clone())?;
     // If the operation is not valid, the problem comes from here. In a batch, it would name the place `ops[0]`.
-    alone(name, params.clone(), &*selected(session, &mut named)?).await?;
+    alone(name, params.clone(), &served).await?;
     let encoding = params.remove("encoding");
     params.insert("op".to_owned(), name.into());
     let mut batch = Object::new();
@@ -244,34 +240,24 @@ async fn operation_once(
 }
 
 /// Sends operations to the emulator. `result` makes the result of the request from their outcome.
-async fn perform(
+fn perform(
     session: &RpcSession,
-    served: &Arc<Served>,
+    served: Arc<Served>,
     plan: Plan,
     result: fn(Plan, Outcome) -> Result<Json, Problem>,
 ) -> Result<UnderWay, RpcError> {
-    let operations = &session.services.operations;
+    let operations = session.services.operations.clone();
     let share = operations.replies.share_of_many(plan.bytes()).map_err(Problem::from)?;
-    let batch = Batch::new(plan.ops().to_vec());
-    batch.check().map_err(Problem::from)?;
-    let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
-    let waiting = served.waiting.begin();
-    let pending = served.submit(batch, deadline);
-    let (operations, served) = (operations.clone(), served.clone());
+    let sent = operations.send(&served, plan.ops().to_vec().into()).map_err(Problem::from)?;
     Ok(Box::pin(async move {
-        let outcome = if has_runs(plan.ops()) {
-            operations.outcome_of_run(&served, pending).await
-        } else {
-            pending.await
-        };
-        drop(waiting);
-        let outcome = plan.settled(outcome.map_err(Problem::from)?)?;
+        let outcome = operations.outcome(&served, sent).await.map_err(Problem::from)?;
+        let outcome = plan.settled(outcome)?;
         Ok(RpcReply { held: Some(Box::new(share)), ..result(plan, outcome)?.into() })
     }))
 }
 
 fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, RpcError> {
-    let served = selected(&session, &mut params)?;
+    let served = selected(&session, params.remove("emulator"))?;
     let after = match params.remove("after") {
         None | Some(Json::Null) => None,
         Some(Json::String(id)) => Some(id),

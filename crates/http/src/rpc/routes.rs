@@ -22,7 +22,7 @@ use crate::headers::content_type;
 use crate::idempotency::IDEMPOTENCY_KEY;
 use crate::operations::budget::{ReplyBudget, SMALL};
 use crate::problem::Problem;
-use crate::reading::fields::{Encoding, Object, shown, wrong_value};
+use crate::reading::fields::{Encoding, Object, wrong_value};
 use crate::routing::catalog::{Catalog, operations, query_parameters};
 use crate::transport::incoming::Charge;
 
@@ -235,15 +235,12 @@ fn json_body(whole: Option<Json>, fields: Object) -> Result<Vec<u8>, Problem> {
 
 fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
     const ACCEPTED: &str = "the bytes as a text in base64";
-    let problem = match &whole {
-        Some(Json::String(text)) => match Encoding::Base64.bytes(text) {
-            Some(bytes) => return Ok(bytes),
-            None => "is not base64".to_owned(),
-        },
-        Some(other) => format!("is {}", shown(other)),
-        None => "is missing".to_owned(),
-    };
-    Err(Problem::parameter(BODY, &problem, ACCEPTED))
+    let wrong = |problem| Problem::parameter(BODY, problem, ACCEPTED);
+    match whole {
+        Some(Json::String(text)) => Encoding::Base64.bytes(&text).ok_or_else(|| wrong("is not base64")),
+        Some(other) => Err(wrong_value(BODY, &other, ACCEPTED)),
+        None => Err(wrong("is missing")),
+    }
 }
 
 /// How much memory JSON uses as values, roughly. An object uses more than 600 bytes, even with a single field.

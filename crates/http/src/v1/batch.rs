@@ -1,17 +1,15 @@
 //! Batches: operations that are performed together, without frames between them. This module translates a caller's
 //! operations into those of an emulator, and the results back.
 
-use std::time::Instant;
-
 use framewire_protocol::batch::check_ops;
 use framewire_protocol::run::OTHER_GAME;
 use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Outcome, Status, Value};
 use serde_json::Value as Json;
 
 use super::convenience::{self, Form};
+use super::operations;
 use super::schemas::BatchOp;
 use super::timeline::unplayed;
-use super::{control, operations};
 use crate::idempotency::NothingDone;
 use crate::reading::fields::{Context, Encoding, Object, shown, wrong_value};
 use crate::routing::prelude::*;
@@ -319,10 +317,8 @@ pub(super) async fn perform_plan<R: Serialize>(
     plan: &Plan,
     reply: impl FnOnce(Done) -> Result<R>,
 ) -> Result<Response> {
-    let operations = &selected.operations;
-    let share = operations.replies.share_bytes(plan.bytes)?;
-    let deadline = Instant::now() + operations.deadline + control::time_of(plan.ops());
-    let outcome = operations.perform_until(selected, selected.keyed(plan.ops().to_vec()), deadline).await?;
+    let share = selected.operations.replies.share_bytes(plan.bytes)?;
+    let outcome = selected.perform(selected.keyed(plan.ops().to_vec())).await?;
     let outcome = plan.settled(outcome)?;
     let nothing_done = !outcome.has_changed(plan.ops());
     let mut response = share.json(&reply(plan.done(outcome))?);

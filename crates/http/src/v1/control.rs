@@ -1,22 +1,13 @@
 //! Controls which game runs, and when its frames run.
 
-use std::time::{Duration, Instant};
-
-use framewire_protocol::run::RunSteps;
 use framewire_protocol::{MAX_ADVANCE, Op, OpError, Outcome, Status};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use crate::reading::Whole;
-use crate::reading::fields::shown;
+use crate::reading::{Whole, refusal};
 use crate::routing::prelude::*;
 
 /// The longest time for which lockstep can last without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;
-/// How long each frame that a request runs may take: at this pace, a game has a third of its normal speed.
-const FRAME: Duration = Duration::from_millis(50);
-/// The time of a frame of a run at the lowest speed, 0.01, with some reserve. If no frames run, the wait for a run ends
-/// much earlier: see `Operations::outcome_of_run`.
-const SLOWEST_FRAME: Duration = Duration::from_secs(2);
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -68,17 +59,6 @@ async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>> {
     change(&selected, Op::Reset {}).await
 }
 
-/// How much longer than other requests a request with these operations may take, because they run frames.
-pub(crate) fn time_of(ops: &[Op]) -> Duration {
-    let advances = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_ADVANCE) } else { 0 };
-    let runs = |op: &Op| match op {
-        Op::Run { steps } => RunSteps::decode_checked(steps).map_or(0, |run| run.frames()),
-        _ => 0,
-    };
-    let advanced = ops.iter().map(advances).sum::<u32>().min(MAX_ADVANCE);
-    FRAME * advanced + SLOWEST_FRAME * ops.iter().map(runs).fold(0, u32::saturating_add)
-}
-
 /// How many frames to run.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -104,9 +84,7 @@ struct Advanced {
     request_body = Advance, responses((status = 200, description = "The frames have run.", body = Advanced)))]
 async fn advance(selected: SelectedEmulator, Payload(advance): Payload<Advance>) -> Result<Json<Advanced>> {
     let frames = advance.frames.map_or(1, Whole::get);
-    let batch = selected.keyed(Op::Advance { frames });
-    let deadline = Instant::now() + selected.operations.deadline + time_of(&batch.ops);
-    let outcome = selected.operations.perform_until(&selected, batch, deadline).await?;
+    let outcome = selected.perform(selected.keyed(Op::Advance { frames })).await?;
     Ok(Json(Advanced { frame: outcome.single()?.try_into()? }))
 }
 
@@ -155,9 +133,7 @@ impl TryFrom<serde_json::Value> for Rate {
             Some(times) if (0.01..=1000.0).contains(&times) => {
                 Ok(Rate { thousandths: (times * 1000.0).round() as u32 })
             }
-            _ => {
-                Err(format!("is {}; accepted is a number from 0.01 to 1000, or \"unlimited\"", shown(&value)))
-            }
+            _ => Err(refusal(&value, "a number from 0.01 to 1000, or \"unlimited\"")),
         }
     }
 }

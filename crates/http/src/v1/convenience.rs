@@ -174,14 +174,18 @@ pub(super) fn number(form: NumberForm, value: &Value) -> Json {
     }
 }
 
-/// Refuses to write a value if the memory map gives the number a special format, such as fixed point, and the caller
-/// gives no type.
-pub(super) fn check_plain(given: Option<Type>, target: &Target) -> Result<()> {
-    let (None, Some(kind)) = (given, target.kind.filter(|_| target.format != Format::Plain)) else {
-        return Ok(());
-    };
-    let problem = "is missing, and values cannot be converted to this name's format (bits, BCD, fraction)";
-    Err(Problem::parameter("type", problem, format!("{} for the number in memory itself", kind.name())))
+/// The type of a number to write. As for [`NumberForm::of`], it comes from the caller, or else from the memory map. But
+/// if the memory map gives the number a special format, such as fixed point, only the caller can give the type.
+pub(super) fn type_to_write(given: Option<Type>, target: &Target) -> Result<Type> {
+    match (given, target.kind) {
+        (None, Some(kind)) if target.format != Format::Plain => {
+            let problem =
+                "is missing, and values cannot be converted to this name's format (bits, BCD, fraction)";
+            let accepts = format!("{} for the number in memory itself", kind.name());
+            Err(Problem::parameter("type", problem, accepts))
+        }
+        (given, known) => Ok(given.or(known).unwrap_or(Type::U8)),
+    }
 }
 
 /// Reads the operation `name`; `None` if it is not one of [`ALL`].
@@ -193,14 +197,14 @@ pub(crate) fn read(
 ) -> Option<Result<Form>> {
     Some(match name {
         "read" => read_one(Fields::new(object, context), ops),
-        "read_many" => read_many(Fields::new(object, context), context, ops),
+        "read_many" => read_many(Fields::new(object, context), ops),
         "write" => write_one(Fields::new(object, context), ops),
-        "write_many" => write_many(Fields::new(object, context), context, ops),
+        "write_many" => write_many(Fields::new(object, context), ops),
         "tap" => tap(object, ops),
         "input" => input(object, ops),
         "run" => run::read_run(object, context, ops),
         "evaluate" => run::read_evaluate(object, context, ops),
-        "read_text" => read_text(Fields::new(object, context), context, ops),
+        "read_text" => read_text(Fields::new(object, context), ops),
         "freeze" => freeze(Fields::new(object, context), ops),
         "unfreeze" => unfreeze(Fields::new(object, context), ops),
         "frozen" => frozen(Fields::new(object, context), ops),
@@ -217,22 +221,24 @@ fn read_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     Ok(Form::Number(number))
 }
 
-fn read_text(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
+fn read_text(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let address = fields.target("address", None)?.address.code();
     let length = fields.integer("length", 1, MAX_TEXT)? as u32;
+    let characters = fields.context.symbols.text().cloned();
     fields.end()?;
     ops.push(Op::ReadAt { address, length });
-    Ok(Form::Text(context.symbols.text().cloned()))
+    Ok(Form::Text(characters))
 }
 
-fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
+fn read_many(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
+    let Context { symbols, .. } = fields.context;
     let addresses = list(&mut fields, "addresses", "a list of addresses")?;
     let (domain, kind) = (domain(&mut fields)?, kind(&mut fields)?);
     fields.end()?;
     let mut types = Vec::with_capacity(addresses.len());
     for (index, address) in addresses.iter().enumerate() {
         let name = format!("addresses[{index}]");
-        let target = fields::target(address, domain.as_deref(), context.symbols, &name)?;
+        let target = fields::target(address, domain.as_deref(), symbols, &name)?;
         let number = NumberForm::of(kind, &target);
         types.push(number);
         ops.push(read_op(number.kind, target.address, domain.clone()));
@@ -247,8 +253,9 @@ fn write_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     Ok(Form::Nothing(1))
 }
 
-fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form> {
+fn write_many(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     const ACCEPTS: &str = "a list of objects with address, value and, if needed, type";
+    let context = fields.context;
     let (writes, domain) = (list(&mut fields, "writes", ACCEPTS)?, domain(&mut fields)?);
     fields.end()?;
     let count = writes.len();
@@ -272,9 +279,7 @@ fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op> {
 
 /// The type and the low bits of a number to write.
 fn new_number(fields: &mut Fields<'_>, target: &Target) -> Result<(Type, u32)> {
-    let given = kind(fields)?;
-    check_plain(given, target)?;
-    let kind = given.or(target.kind).unwrap_or(Type::U8);
+    let kind = type_to_write(kind(fields)?, target)?;
     let (min, max) = kind.range();
     Ok((kind, fields.integer("value", min, max)? as u32))
 }
@@ -418,7 +423,7 @@ pub(crate) fn read_computed(
         "write16" => ("write", Type::U16),
         "write32" => ("write", Type::U32),
         "read_range" | "write_range" => {
-            return Some(computed_range(name, Fields::new(object.clone(), context), context, ops));
+            return Some(computed_range(name, Fields::new(object.clone(), context), ops));
         }
         _ => return None,
     };
@@ -430,17 +435,12 @@ pub(crate) fn read_computed(
     read(convenience, object, context, ops)
 }
 
-fn computed_range(
-    name: &str,
-    mut fields: Fields<'_>,
-    context: Context<'_>,
-    ops: &mut Vec<Op>,
-) -> Result<Form> {
+fn computed_range(name: &str, mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form> {
     let address = fields.target("address", None)?.address.code();
     let form = if name == "read_range" {
         let length = fields.integer("length", 0, MAX_RANGE.into())? as u32;
         ops.push(Op::ReadAt { address, length });
-        Form::BytesAt(context.encoding)
+        Form::BytesAt(fields.context.encoding)
     } else {
         ops.push(Op::WriteAt { address, data: fields.bytes("data")? });
         Form::Nothing(1)

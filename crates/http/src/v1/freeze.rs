@@ -2,14 +2,13 @@
 
 use framewire_expression::Type;
 use framewire_protocol::hex::parse_hex_pairs;
-use framewire_protocol::number::lua_integer;
 use framewire_protocol::{Op, Value};
 use serde_json::Value as Json;
 
 use super::control::{AtFrame, change};
 use super::convenience::bytes_of;
 use super::memory::{Content, NewContent};
-use crate::reading::fields::{Encoding, Target, integer, target};
+use crate::reading::fields::{Encoding, Target, numeric_place, target};
 use crate::routing::prelude::{Json as Body, *};
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -56,11 +55,7 @@ pub(super) fn freeze_op(address: &Json, target: &Target, content: Content) -> Op
 /// The name of a frozen value: its address. A number is always written in the same way; any other address is kept as it
 /// was given.
 pub(super) fn name_of(address: &Json) -> String {
-    let number = match address {
-        Json::String(text) => lua_integer(text.trim()),
-        value => integer(value),
-    };
-    match (number, address) {
+    match (numeric_place(address), address) {
         (Some(number), _) => format!("{number:#010x}"),
         (None, Json::String(text)) => text.trim().to_owned(),
         (None, value) => value.to_string(),

@@ -6,7 +6,7 @@ use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, OpError, Value};
 use framewire_symbols::Symbols;
 
 use super::control::{AtFrame, change};
-use super::convenience::{NumberForm, check_domain, check_plain, number, read_at, read_op, write_op};
+use super::convenience::{NumberForm, check_domain, number, read_at, read_op, type_to_write, write_op};
 use super::schemas::Number;
 use super::states::next_result;
 use crate::headers::{FRAME, content_type};
@@ -268,8 +268,7 @@ impl NewContent {
     pub(super) fn read(self, target: &Target) -> Result<Content> {
         match self {
             NewContent { value: Some(value), data: None, kind, .. } => {
-                check_plain(kind, target)?;
-                let kind = kind.or(target.kind).unwrap_or(Type::U8);
+                let kind = type_to_write(kind, target)?;
                 let (min, max) = kind.range();
                 let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
                     let accepts =

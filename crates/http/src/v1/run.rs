@@ -16,8 +16,8 @@ use super::batch::{Done, OpResult, Plan, perform_plan};
 use super::convenience::Form;
 use super::schemas::BatchOp;
 use super::timeline::{Input, KeySet, Press, Timeline};
-use crate::reading::fields::{Context, Encoding, Object, name_problem, shown};
-use crate::reading::{self, Whole};
+use crate::reading::fields::{Context, Encoding, Object, name_problem};
+use crate::reading::{self, Whole, refusal};
 use crate::routing::prelude::*;
 use crate::transport::streams::StreamKind;
 
@@ -91,18 +91,16 @@ impl TryFrom<Json> for Conditions {
     type Error = String;
 
     fn try_from(value: Json) -> Result<Conditions, String> {
-        let refused = || {
-            let given = shown(&value);
-            format!(
-                "is {given}; accepted is a condition such as \"score > 10\", or a list of 1 to {MAX_CONDITIONS}"
-            )
-        };
         let texts: Option<Vec<String>> = match &value {
             Json::String(text) => Some(vec![text.clone()]),
             Json::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
             _ => None,
         };
-        texts.filter(|texts| (1..=MAX_CONDITIONS).contains(&texts.len())).map(Conditions).ok_or_else(refused)
+        let texts = texts.filter(|texts| (1..=MAX_CONDITIONS).contains(&texts.len()));
+        texts.map(Conditions).ok_or_else(|| {
+            let accepts = format!("a condition such as \"score > 10\", or a list of 1 to {MAX_CONDITIONS}");
+            refusal(&value, &accepts)
+        })
     }
 }
 
@@ -134,11 +132,11 @@ impl TryFrom<Json> for Expressions {
             _ => None,
         };
         all.filter(|all| all.len() <= MAX_EXPRESSIONS).map(Expressions).ok_or_else(|| {
-            let given = shown(&value);
-            format!(
-                "is {given}; accepted is an object of names and expressions such as {{\"x\": \"ball_x\"}}, or a list of \
-                 expressions, at most {MAX_EXPRESSIONS}"
-            )
+            let accepts = format!(
+                "an object of names and expressions such as {{\"x\": \"ball_x\"}}, or a list of expressions, at most \
+                 {MAX_EXPRESSIONS}"
+            );
+            refusal(&value, &accepts)
         })
     }
 }

@@ -12,8 +12,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 use utoipa::openapi::{Ref, RefOr};
 
 use super::schemas::KeyName;
-use crate::reading::Whole;
-use crate::reading::fields::{self, shown};
+use crate::reading::{Whole, fields, refusal};
 use crate::routing::prelude::*;
 
 /// Keys by name or as a mask.
@@ -25,9 +24,7 @@ impl TryFrom<serde_json::Value> for KeySet {
     type Error = String;
 
     fn try_from(value: serde_json::Value) -> Result<KeySet, String> {
-        fields::keys(&value)
-            .map(KeySet)
-            .ok_or_else(|| format!("is {}; accepted is {}", shown(&value), fields::KEYS))
+        fields::keys(&value).map(KeySet).ok_or_else(|| refusal(&value, fields::KEYS))
     }
 }
 

@@ -13,8 +13,8 @@ use utoipa::openapi::path::{
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{
-    ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref, RefOr,
-    Required, Response, ResponseBuilder,
+    Content, ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Paths, Ref,
+    RefOr, Required, Response, ResponseBuilder,
 };
 use utoipa::{PartialSchema, ToSchema};
 
@@ -126,12 +126,10 @@ fn operation(route: &Route) -> Operation {
 
 /// A body of text, which is accepted with any content type. Generated clients that cannot send `text/plain` send bytes.
 fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
-    let text = ContentBuilder::new().schema(Some(string())).example(example.map(Value::from));
-    let raw = ContentBuilder::new().schema(Some(bytes()));
     RequestBodyBuilder::new()
         .description(Some(description))
-        .content(TEXT, text.build())
-        .content(BYTES, raw.build())
+        .content(TEXT, content(string(), example))
+        .content(BYTES, content(bytes(), None))
 }
 
 const REPLY_DROPPED: &str =
@@ -266,8 +264,12 @@ fn bytes() -> Schema {
 }
 
 fn text_response(description: &str, schema: Schema, example: Option<&str>) -> Response {
-    let content = ContentBuilder::new().schema(Some(schema)).example(example.map(Value::from)).build();
-    ResponseBuilder::new().description(description).content(TEXT, content).build()
+    ResponseBuilder::new().description(description).content(TEXT, content(schema, example)).build()
+}
+
+/// The content of a body or a reply.
+fn content(schema: impl Into<RefOr<Schema>>, example: Option<&str>) -> Content {
+    ContentBuilder::new().schema(Some(schema)).example(example.map(Value::from)).build()
 }
 
 /// Framewire's own routes outside of `/v1`, without its pages.
@@ -280,8 +282,7 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
             .response("200", response)
     };
     let typed = |content_type: &str, description: &str, schema: RefOr<Schema>| {
-        let content = ContentBuilder::new().schema(Some(schema)).build();
-        ResponseBuilder::new().description(description).content(content_type, content).build()
+        ResponseBuilder::new().description(description).content(content_type, content(schema, None)).build()
     };
     let description = "The server is up. The other fields describe its emulator.";
     let health = typed("application/json", description, Ref::from_schema_name(Health::name()).into());

@@ -2,14 +2,13 @@
 //! token.
 
 use axum::http::Method;
-use utoipa::PartialSchema;
 use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
-use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required, ResponseBuilder};
+use utoipa::openapi::{Components, OpenApi, PathItem, Ref, RefOr, Required, ResponseBuilder};
 
 use crate::access::gate::{LOGIN as LOGIN_PATH, LOGOUT as LOGOUT_PATH};
 use crate::problem::MEDIA_TYPE;
@@ -71,13 +70,11 @@ pub(super) fn document() -> OpenApi {
     let components = document.components.get_or_insert_default();
     open_parts(components);
     for (status, name, description) in PROBLEMS {
-        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        let content = super::content(Ref::from_schema_name("Problem"), None);
         let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content);
         let response = match status {
             // A head that is too large is refused before its route is known, so this reply can be plain text.
-            "413" | "431" => {
-                response.content("text/plain", ContentBuilder::new().schema(Some(String::schema())).build())
-            }
+            "413" | "431" => response.content(super::TEXT, super::content(super::string(), None)),
             _ => response,
         };
         let response = response.build();
@@ -180,8 +177,8 @@ const LOGIN_ID: &str = "login";
 
 /// Adds the ways to send a token, and the login form.
 fn add_token_schemes(components: &mut Components) {
-    let text = || Schema::from(ObjectBuilder::new().schema_type(Type::String));
-    let login = ObjectBuilder::new().property("token", text()).required("token").property("next", text());
+    let (token, next) = (super::string(), super::string());
+    let login = ObjectBuilder::new().property("token", token).required("token").property("next", next);
     components.schemas.insert(LOGIN.to_owned(), Schema::from(login).into());
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
         "The token of --token-file or --read-token-file. It is needed only if the server was started with one of them.",
@@ -210,10 +207,7 @@ fn login_paths() -> [(&'static str, PathItem); 2] {
     let done = |description: &str| ResponseBuilder::new().description(description).build();
     let form = RequestBodyBuilder::new()
         .description(Some("The token, and the page that a browser opens next."))
-        .content(
-            "application/x-www-form-urlencoded",
-            ContentBuilder::new().schema(Some(Ref::from_schema_name(LOGIN))).build(),
-        )
+        .content("application/x-www-form-urlencoded", super::content(Ref::from_schema_name(LOGIN), None))
         .required(Some(Required::True));
     let login = OperationBuilder::new()
         .tag("framewire")

@@ -129,41 +129,19 @@ struct ScreenPicture {
 enum PictureData {
     /// A PNG file from the emulator.
     File(Bytes),
-    /// Pixels from the emulator.
-    Pixels(Arc<Picture>),
-    /// Pixels after a transformation.
-    Transformed(Pixels),
+    /// Pixels from the emulator, or after a transformation.
+    Pixels(Pixels),
 }
 
 /// The media type of pixels without a file format.
 const RAW: &str = "application/octet-stream";
 
-/// The width and height of a picture, and the bytes of the response's body.
-type SizedBody = ((u32, u32), Bytes);
-
 impl PictureData {
-    fn png(self) -> Result<SizedBody> {
-        Ok(match self {
-            PictureData::File(file) => (png::size(&file).map_err(unreadable)?, file),
-            PictureData::Pixels(picture) => {
-                let image = Image::new(picture.width, picture.height, &picture.pixels).map_err(unreadable)?;
-                ((picture.width, picture.height), png::encode(image).into())
-            }
-            PictureData::Transformed(pixels) => ((pixels.width, pixels.height), pixels.encode().into()),
-        })
-    }
-
-    /// The pixels without a file format. `convert` makes the body from pixels of 3 bytes each.
-    fn raw(self, convert: fn(&[u8]) -> Vec<u8>) -> Result<SizedBody> {
-        let sized = |width, height, rgb: &[u8]| ((width, height), convert(rgb).into());
-        Ok(match self {
-            PictureData::File(file) => {
-                let Pixels { width, height, rgb } = png::decode(&file).map_err(unreadable)?;
-                sized(width, height, &rgb)
-            }
-            PictureData::Pixels(picture) => sized(picture.width, picture.height, &picture.pixels),
-            PictureData::Transformed(Pixels { width, height, rgb }) => sized(width, height, &rgb),
-        })
+    fn pixels(self) -> Result<Pixels> {
+        match self {
+            PictureData::File(file) => png::decode(&file).map_err(unreadable),
+            PictureData::Pixels(pixels) => Ok(pixels),
+        }
     }
 }
 
@@ -176,28 +154,31 @@ impl ScreenPicture {
         if transform.is_identity() {
             return Ok(self);
         }
-        let pixels = match self.form {
-            PictureData::File(file) => png::decode(&file).map_err(unreadable)?,
-            PictureData::Pixels(picture) => {
-                let Picture { width, height, pixels, .. } = &*picture;
-                Pixels { width: *width, height: *height, rgb: pixels.to_vec() }
-            }
-            PictureData::Transformed(pixels) => pixels,
-        };
-        let pixels = transform.apply(pixels).map_err(not_possible)?;
-        Ok(ScreenPicture { form: PictureData::Transformed(pixels), ..self })
+        let pixels = transform.apply(self.form.pixels()?).map_err(not_possible)?;
+        Ok(ScreenPicture { form: PictureData::Pixels(pixels), ..self })
     }
 
     fn into_response(self, format: ScreenFormat, replies: &ReplyBudget) -> Result<Response> {
-        let (kind, ((width, height), body)) = match format {
-            ScreenFormat::Png => ("image/png", self.form.png()?),
-            ScreenFormat::Rgb => (RAW, self.form.raw(<[u8]>::to_vec)?),
-            ScreenFormat::Rgba => (RAW, self.form.raw(with_alpha)?),
+        let (kind, (width, height), body) = match (format, self.form) {
+            (ScreenFormat::Png, PictureData::File(file)) => {
+                ("image/png", png::size(&file).map_err(unreadable)?, file.into())
+            }
+            (ScreenFormat::Png, PictureData::Pixels(pixels)) => {
+                ("image/png", (pixels.width, pixels.height), pixels.encode())
+            }
+            (ScreenFormat::Rgb, form) => {
+                let Pixels { width, height, rgb } = form.pixels()?;
+                (RAW, (width, height), rgb)
+            }
+            (ScreenFormat::Rgba, form) => {
+                let Pixels { width, height, rgb } = form.pixels()?;
+                (RAW, (width, height), with_alpha(&rgb))
+            }
         };
         let headers = [(FRAME, self.frame), (WIDTH, width), (HEIGHT, height)];
         let headers = headers.map(|(name, number)| (name, number.to_string()));
         let share = replies.share_bytes(body.len())?;
-        Ok((headers, share.bytes(kind, body.into())).into_response())
+        Ok((headers, share.bytes(kind, body)).into_response())
     }
 }
 
@@ -233,7 +214,10 @@ impl FrameWait {
         let taken = timeout_at(self.deadline, pending.picture()).await;
         let taken = taken.map_err(|_| self.too_late(served.emulator.state().frame))?;
         let picture = taken.ok_or(EmulatorError::Stopped)?.map_err(|FramePassed(now)| self.past(now))?;
-        Ok(ScreenPicture { frame: picture.frame, form: PictureData::Pixels(picture) })
+        let Picture { frame, width, height, ref pixels, .. } = *picture;
+        Image::new(width, height, pixels).map_err(unreadable)?;
+        let form = PictureData::Pixels(Pixels { width, height, rgb: pixels.clone() });
+        Ok(ScreenPicture { frame, form })
     }
 
     /// Like [`FrameWait::picture`], for an emulator that sends pictures only on request.

@@ -85,10 +85,9 @@ async fn candidates(
 ) -> Result<Json<SearchCandidates>> {
     let open = Open::find(&operations, &searches, &id)?;
     open.check_game(open.served.emulator.checksum())?;
-    let Open { id, search, served, .. } = open;
-    let response = respond(&searches, id, served.name.clone(), &search);
-    let symbols = served.symbols().await;
-    let search = search.lock();
+    let response = open.response(&searches);
+    let symbols = open.served.symbols().await;
+    let search = open.search.lock();
     let found: Vec<_> = search.candidates(page.offset).take(page.limit()).collect();
     let found = SearchCandidate::page(found, search.plan().number(), &symbols);
     let next = page.next(found.len(), search.count());
@@ -112,10 +111,9 @@ async fn narrow(
     open.check_game(open.served.emulator.checksum())?;
     let Reading { frame, game, memory } = read(&operations, &open.served, &plan).await?;
     open.check_game(game)?;
-    let Open { id, search, served, .. } = open;
-    let narrowed = search.clone();
-    blocking(move || narrowed.lock().narrow(test, memory, frame)).await?;
-    Ok(Json(respond(&searches, id, served.name.clone(), &search)))
+    let search = open.search.clone();
+    blocking(move || search.lock().narrow(test, memory, frame)).await?;
+    Ok(Json(open.response(&searches)))
 }
 
 /// Undoes the last step of a search. Up to 8 steps can be undone.
@@ -128,11 +126,11 @@ async fn undo(
     caller: Owner,
     Path(id): Path<String>,
 ) -> Result<Json<SearchResponse>> {
-    let Open { id, search, served, .. } = Open::to_change(&operations, &searches, &id, caller)?;
-    if !search.lock().undo() {
-        return Err(Problem::conflict(format!("search {id} has no step that can be undone")));
+    let open = Open::to_change(&operations, &searches, &id, caller)?;
+    if !open.search.lock().undo() {
+        return Err(Problem::conflict(format!("search {} has no step that can be undone", open.id)));
     }
-    Ok(Json(respond(&searches, id, served.name.clone(), &search)))
+    Ok(Json(open.response(&searches)))
 }
 
 /// Ends a search.
@@ -145,8 +143,8 @@ async fn remove(
     caller: Owner,
     Path(id): Path<String>,
 ) -> Result<StatusCode> {
-    let Open { id, .. } = Open::to_change(&operations, &searches, &id, caller)?;
-    searches.remove(id, Instant::now());
+    let open = Open::to_change(&operations, &searches, &id, caller)?;
+    searches.remove(open.id, Instant::now());
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -154,18 +152,15 @@ async fn remove(
 struct Open {
     id: u64,
     search: Arc<Mutex<Search>>,
+    subject: SearchSubject,
     served: Arc<Served>,
-    /// The checksum of the game in which the search began.
-    game: Option<u32>,
-    /// The caller that began it.
-    owner: Owner,
 }
 
 impl Open {
     /// Finds a search, for a caller that changes it.
     fn to_change(operations: &Operations, searches: &SearchTable, id: &str, caller: Owner) -> Result<Open> {
         let open = Open::find(operations, searches, id)?;
-        caller.check_change(&open.owner, &format!("search {id}"))?;
+        caller.check_change(&open.subject.owner, &format!("search {id}"))?;
         Ok(open)
     }
 
@@ -181,12 +176,18 @@ impl Open {
         let number = id.parse().map_err(|_| missing())?;
         let (search, subject) = searches.get(number, Instant::now()).ok_or_else(missing)?;
         let served = operations.emulators.get(&subject.emulator).cloned().ok_or_else(missing)?;
-        Ok(Open { id: number, search, served, game: subject.game, owner: subject.owner })
+        Ok(Open { id: number, search, subject, served })
+    }
+
+    fn response(&self, searches: &SearchTable) -> SearchResponse {
+        respond(searches, self.id, self.subject.emulator.clone(), &self.search)
     }
 
     /// Fails if the emulator now has another game, in which the same addresses mean something else.
     fn check_game(&self, now: Option<u32>) -> Result<()> {
-        let Some((own, now)) = self.game.zip(now).filter(|(own, now)| own != now) else { return Ok(()) };
+        let Some((own, now)) = self.subject.game.zip(now).filter(|(own, now)| own != now) else {
+            return Ok(());
+        };
         let id = self.id;
         Err(Problem::conflict(format!(
             "search {id} belongs to the game with the checksum {own:08x}, but another game ({now:08x}) is loaded; load the \

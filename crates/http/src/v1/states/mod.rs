@@ -5,6 +5,7 @@ use framewire_protocol::{Op, OpError, Value};
 
 use super::control::{AtFrame, taken};
 use crate::headers::FRAME;
+use crate::operations::budget::BudgetShare;
 use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
 
@@ -42,13 +43,17 @@ fn everything() -> u8 {
     (status = 200, description = "The state. The header Framewire-Frame has the frame counter.", content(
         (Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")))))]
 async fn save(selected: SelectedEmulator, Query(SaveQuery { flags }): Query<SaveQuery>) -> Result<Response> {
-    let op = Op::SaveState { flags: check_flags(flags)? };
+    let (share, frame, state) = saved(&selected, check_flags(flags)?).await?;
+    let kind = if flags & 1 != 0 { "image/png" } else { "application/octet-stream" };
+    Ok(([(FRAME, frame.to_string())], share.bytes(kind, state)).into_response())
+}
+
+/// A state with these parts, its frame, and the memory that is reserved for the reply.
+async fn saved(selected: &SelectedEmulator, flags: u8) -> Result<(BudgetShare, u32, Vec<u8>)> {
+    let op = Op::SaveState { flags };
     let share = selected.share(&op)?;
     let outcome = selected.perform(op).await?;
-    let frame = outcome.frame;
-    let kind = if flags & 1 != 0 { "image/png" } else { "application/octet-stream" };
-    let reply = share.bytes(kind, outcome.single()?.try_into()?);
-    Ok(([(FRAME, frame.to_string())], reply).into_response())
+    Ok((share, outcome.frame, outcome.single()?.try_into()?))
 }
 
 /// Loads a state.

@@ -4,7 +4,7 @@ use axum::body::Body;
 use framewire_protocol::Op;
 use framewire_states::{Console, State as Savestate};
 
-use super::next_result;
+use super::{next_result, saved};
 use crate::headers::FRAME;
 use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
@@ -28,17 +28,12 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     (status = 200, description = "The save. The header Framewire-Frame has the frame counter.", body = Vec<u8>,
         content_type = "application/octet-stream")))]
 async fn battery_save(selected: SelectedEmulator) -> Result<Response> {
-    let op = Op::SaveState { flags: SAVE };
-    let share = selected.share(&op)?;
-    let outcome = selected.perform(op).await?;
-    let frame = outcome.frame;
-    let state: Vec<u8> = outcome.single()?.try_into()?;
+    let (share, frame, state) = saved(&selected, SAVE).await?;
     let save = Savestate::read(&state)?.save().unwrap_or_default().to_vec();
     if save.is_empty() {
         return Err(Problem::not_found("the game has no battery save, or has not saved yet"));
     }
-    let reply = share.bytes("application/octet-stream", save);
-    Ok(([(FRAME, frame.to_string())], reply).into_response())
+    Ok(([(FRAME, frame.to_string())], share.bytes("application/octet-stream", save)).into_response())
 }
 
 /// If a save is shorter than the old one, extends it with the bytes of erased memory, as mGBA does when it opens a save
@@ -67,9 +62,7 @@ async fn load_battery_save(
         return Err(Problem::bad_request("the body is empty; send the bytes of a .sav file"));
     }
     // mGBA takes the bytes of a save only as a part of a state. So it loads its own current state with the new save.
-    let op = Op::SaveState { flags: SAVE };
-    let _share = selected.share(&op)?;
-    let now: Vec<u8> = selected.perform(op).await?.single()?.try_into()?;
+    let (_share, _, now) = saved(&selected, SAVE).await?;
     let now = Savestate::read(&now)?;
     // A game for the Game Boy Advance can get its save later: its kind is known only when the game uses it.
     if now.console() == Console::Gb && now.save().unwrap_or_default().is_empty() {
