@@ -14,6 +14,7 @@ use framewire_emulator::{Embedded, Emulator};
 use framewire_http::{App, Emulators, Served};
 use framewire_libmgba::Level;
 use framewire_symbols::SymbolFiles;
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
@@ -86,6 +87,11 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let rom = folder.path().join("demo game.gba");
         std::fs::copy(repository("rom/framewire-demo.gba"), &rom).unwrap();
+        Server::playing(rom, folder, paused, change)
+    }
+
+    /// Serves the game in this file, which is in `folder`.
+    pub fn playing(rom: PathBuf, folder: TempDir, paused: bool, change: impl FnOnce(&mut App)) -> Server {
         let emulator = core(Rom::File(rom), paused, Vec::new());
         Server::over(folder, move |_| Arc::new(emulator), change)
     }
@@ -182,6 +188,11 @@ impl Server {
             return reply;
         }
         Reply::read(&mut stream)
+    }
+
+    /// Sends a request with a JSON body.
+    pub fn send(&self, method: &str, target: &str, body: &Value) -> Reply {
+        self.request(method, target, body.to_string().as_bytes())
     }
 
     pub fn get(&self, target: &str) -> Reply {

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::ok;
+use super::posted;
 use super::problems::problem;
 use crate::support::{Server, field};
 
 /// Sends a batch that must succeed, and returns the reply.
 #[track_caller]
 pub fn batch(server: &Server, body: &Value) -> Value {
-    ok(&server.request("POST", "/v1/batch", body.to_string().as_bytes()))
+    posted(server, "/v1/batch", body)
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn operations_on_several_values_have_one_result_each() {
 fn a_reply_that_would_be_too_large_is_refused() {
     let server = Server::paused();
     let large = json!({"op": "read_range", "address": 0, "length": 0x0090_0000});
-    let body = json!({"ops": [large, large]}).to_string();
-    let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+    let body = json!({"ops": [large, large]});
+    let error = problem(&server.send("POST", "/v1/batch", &body), 400);
     assert!(error["accepts"].as_str().unwrap().contains("16777216 bytes"), "{error}");
     assert_eq!(error["parameter"], "ops[1]");
 }
@@ -92,7 +92,7 @@ fn many_lists_of_frozen_values_in_one_reply_are_refused() {
     let server = Server::paused();
     let ops = |count| json!({"ops": vec![json!({"op": "frozen"}); count]});
     batch(&server, &ops(32));
-    let error = problem(&server.request("POST", "/v1/batch", ops(33).to_string().as_bytes()), 400);
+    let error = problem(&server.send("POST", "/v1/batch", &ops(33)), 400);
     assert_eq!(error["parameter"], "ops[32]", "{error}");
 }
 
@@ -104,8 +104,8 @@ fn a_long_name_of_a_domain_is_refused_before_it_is_copied_for_each_address() {
         json!({"op": "read_many", "addresses": [0, 1], "domain": domain}),
         json!({"op": "write_many", "writes": [{"address": 0, "value": 1}], "domain": domain}),
     ] {
-        let body = json!({"ops": [op]}).to_string();
-        let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+        let body = json!({"ops": [op]});
+        let error = problem(&server.send("POST", "/v1/batch", &body), 400);
         assert_eq!(error["parameter"], "ops[0].domain", "{error}");
     }
     let error = problem(&server.get(&format!("/v1/memory?address=0&address=1&domain={domain}")), 400);
@@ -116,13 +116,13 @@ fn a_long_name_of_a_domain_is_refused_before_it_is_copied_for_each_address() {
 fn the_presses_and_steps_in_a_reply_count_as_its_bytes() {
     let server = Server::with(|app| app.limits.max_replies = 100_000);
     let input = json!({"op": "input", "append": true, "sequence": "A . ".repeat(32_000)});
-    let body = json!({"ops": [input, input, input]}).to_string();
-    let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+    let body = json!({"ops": [input, input, input]});
+    let error = problem(&server.send("POST", "/v1/batch", &body), 400);
     assert_eq!(error["parameter"], "ops[2]", "{error}");
     let steps = vec![json!({"until": "1", "frames": 1}); 1024];
-    let body = json!({"ops": [{"op": "run", "steps": steps}]}).to_string();
-    problem(&server.request("POST", "/v1/batch", body.as_bytes()), 503);
-    problem(&server.request("POST", "/v1/run", json!({"steps": steps}).to_string().as_bytes()), 503);
+    let body = json!({"ops": [{"op": "run", "steps": steps}]});
+    problem(&server.send("POST", "/v1/batch", &body), 503);
+    problem(&server.send("POST", "/v1/run", &json!({"steps": steps})), 503);
 }
 
 #[test]
@@ -199,15 +199,15 @@ fn an_invalid_operation_rejects_the_whole_batch() {
         (json!({"op": "input", "sequence": "A:x"}), "sequence"),
         (json!({"op": "input", "presses": [{"at": 0, "keys": ["Q"]}]}), "presses[0].keys"),
     ] {
-        let body = json!({"ops": [first, wrong]}).to_string();
-        let error = problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+        let body = json!({"ops": [first, wrong]});
+        let error = problem(&server.send("POST", "/v1/batch", &body), 400);
         let place = format!("ops[1].{parameter}");
         assert_eq!((&error["parameter"], &error["op"]), (&place.as_str().into(), &1.into()), "{error}");
         assert!(error["detail"].as_str().unwrap().starts_with("ops[1]"), "{error}");
     }
     assert_eq!(server.number(&format!("/core/read8?address={address}")), 0);
-    let many = json!({"ops": vec![json!({"op": "current_frame"}); 4097]}).to_string();
-    problem(&server.request("POST", "/v1/batch", many.as_bytes()), 413);
+    let many = json!({"ops": vec![json!({"op": "current_frame"}); 4097]});
+    problem(&server.send("POST", "/v1/batch", &many), 413);
 }
 
 #[test]
@@ -216,8 +216,7 @@ fn arguments_are_checked_before_any_operation_is_performed() {
     let address = field("score");
     let first = json!({"op": "write8", "address": address, "value": 7});
     let refused = |ops: Value, op: u64, says: &str| {
-        let error =
-            problem(&server.request("POST", "/v1/batch", json!({"ops": ops}).to_string().as_bytes()), 400);
+        let error = problem(&server.send("POST", "/v1/batch", &json!({"ops": ops})), 400);
         assert_eq!(error["op"], op, "{error}");
         let detail = error["detail"].as_str().unwrap();
         assert!(detail.starts_with(&format!("ops[{op}]")) && detail.contains(says), "{error}");
@@ -248,16 +247,14 @@ fn arguments_are_checked_before_any_operation_is_performed() {
     refused(json!([first, advance(3600), advance(1)]), 2, "run 3600");
     assert_eq!(server.number("/core/currentframe"), 0, "no frame has run");
     // A single operation is refused with the same status.
-    let alone = json!({"ops": [{"op": "set_speed", "thousandths": 9}]}).to_string();
-    assert_eq!(problem(&server.request("POST", "/v1/batch", alone.as_bytes()), 400)["op"], 0);
+    let alone = json!({"ops": [{"op": "set_speed", "thousandths": 9}]});
+    assert_eq!(problem(&server.send("POST", "/v1/batch", &alone), 400)["op"], 0);
 }
 
 #[test]
 fn domains_are_checked_before_any_operation_is_performed() {
     let server = Server::paused();
-    let refused = |ops: Value| {
-        problem(&server.request("POST", "/v1/batch", json!({"ops": ops}).to_string().as_bytes()), 400)
-    };
+    let refused = |ops: Value| problem(&server.send("POST", "/v1/batch", &json!({"ops": ops})), 400);
     for last in [
         json!({"op": "domain_read8", "domain": "nowhere", "address": 0}),
         json!({"op": "read", "domain": "wram", "address": 0x4_0000}),

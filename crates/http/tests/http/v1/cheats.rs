@@ -1,37 +1,33 @@
 //! The routes for cheats.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::live::script::connected;
-use super::ok;
 use super::problems::{problem, problem_says};
+use super::{ok, posted, sent};
 use crate::support::Server;
-
-fn send(server: &Server, method: &str, path: &str, body: Value) -> Value {
-    ok(&server.request(method, path, body.to_string().as_bytes()))
-}
 
 #[test]
 fn cheats_are_added_enabled_disabled_and_removed() {
     let server = Server::start();
-    send(&server, "POST", "/v1/pause", json!({}));
+    posted(&server, "/v1/pause", &json!({}));
     let cheat = json!({"name": "Lives", "kind": "raw", "codes": ["0200004C:0009"]});
-    let added = send(&server, "POST", "/v1/cheats", cheat);
+    let added = posted(&server, "/v1/cheats", &cheat);
     assert_eq!((&added["id"], &added["count"]), (&json!(1), &json!(1)));
     assert_eq!(ok(&server.get("/v1/memory/0x0200004C?type=u16"))["value"], 9);
     let text = json!({"codes": "32000100 0063\n32000101 0064", "enabled": false});
-    assert_eq!(send(&server, "POST", "/v1/cheats", text)["id"], 2);
+    assert_eq!(posted(&server, "/v1/cheats", &text)["id"], 2);
     let listed = ok(&server.get("/v1/cheats"));
     let expected = json!({"cheats": [
         {"id": 1, "name": "Lives", "kind": "raw", "codes": ["0200004C:0009"], "enabled": true},
         {"id": 2, "name": "cheat", "kind": "auto", "codes": ["32000100 0063", "32000101 0064"], "enabled": false},
     ]});
     assert_eq!(listed, expected);
-    send(&server, "PUT", "/v1/cheats/2", json!({"enabled": true}));
+    sent(&server, "PUT", "/v1/cheats/2", &json!({"enabled": true}), 200);
     assert_eq!(ok(&server.get("/v1/memory/0x02000101?type=u8"))["value"], 0x64);
     ok(&server.request("DELETE", "/v1/cheats/1", b""));
     let one = json!({"op": "enable_cheat", "id": 2, "enabled": false});
-    let done = send(&server, "POST", "/v1/batch", json!({"ops": [one, {"op": "cheats"}]}));
+    let done = posted(&server, "/v1/batch", &json!({"ops": [one, {"op": "cheats"}]}));
     let texts = json!(["2", "off", "auto", "cheat", "32000100 0063\n32000101 0064"]);
     assert_eq!(done["results"][1]["value"], texts);
     ok(&server.request("DELETE", "/v1/cheats", b""));
@@ -50,11 +46,11 @@ fn a_file_with_cheats_is_loaded() {
     let server = Server::start();
     let path = server.folder.path().join("demo.cheats");
     std::fs::write(&path, "# Lives\n0200004C:0009\n!disabled\n# Score\n02000044:0000FFFF\n").unwrap();
-    let added = send(&server, "POST", "/v1/cheats", json!({"path": path}));
+    let added = posted(&server, "/v1/cheats", &json!({"path": path}));
     assert_eq!((added["count"].as_u64(), added.get("id")), (Some(2), None));
     std::fs::write(&path, "# Lives\n0200004C:9\n").unwrap();
-    let body = json!({"path": path}).to_string();
-    problem_says(&server.request("POST", "/v1/cheats", body.as_bytes()), 422, "line 2 (\"0200004C:9\")");
+    let body = json!({"path": path});
+    problem_says(&server.send("POST", "/v1/cheats", &body), 422, "line 2 (\"0200004C:9\")");
 }
 
 #[test]
@@ -72,7 +68,7 @@ fn bad_cheats_are_refused() {
         ),
         (json!({"path": "/no/such.cheats"}), 422, "/no/such.cheats"),
     ] {
-        problem_says(&server.request("POST", "/v1/cheats", body.to_string().as_bytes()), status, says);
+        problem_says(&server.send("POST", "/v1/cheats", &body), status, says);
     }
     for path in ["/v1/cheats/7", "/v1/cheats/0"] {
         problem(&server.request("DELETE", path, b""), 404);

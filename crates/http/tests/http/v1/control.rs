@@ -3,14 +3,9 @@
 use serde_json::{Value, json};
 
 use super::live::script::connected;
-use super::ok;
 use super::problems::{problem, problem_says};
+use super::{ok, posted};
 use crate::support::{Server, repository, wait_for};
-
-#[track_caller]
-fn post(server: &Server, path: &str, body: Value) -> Value {
-    ok(&server.request("POST", path, body.to_string().as_bytes()))
-}
 
 fn state(server: &Server) -> Value {
     ok(&server.get("/v1/emulator"))
@@ -19,29 +14,29 @@ fn state(server: &Server) -> Value {
 #[test]
 fn frames_can_be_paused_resumed_and_counted() {
     let server = Server::start();
-    let paused = post(&server, "/v1/pause", json!({}))["frame"].as_u64().unwrap();
+    let paused = posted(&server, "/v1/pause", &json!({}))["frame"].as_u64().unwrap();
     wait_for("the pause", || state(&server)["run"] == "paused");
-    assert_eq!(post(&server, "/v1/advance", json!({}))["frame"], paused + 1);
-    assert_eq!(post(&server, "/v1/advance", json!({"frames": 600}))["frame"], paused + 601);
-    post(&server, "/v1/speed", json!({"speed": "unlimited"}));
-    post(&server, "/v1/resume", json!({}));
+    assert_eq!(posted(&server, "/v1/advance", &json!({}))["frame"], paused + 1);
+    assert_eq!(posted(&server, "/v1/advance", &json!({"frames": 600}))["frame"], paused + 601);
+    posted(&server, "/v1/speed", &json!({"speed": "unlimited"}));
+    posted(&server, "/v1/resume", &json!({}));
     wait_for("many frames", || state(&server)["frame"].as_u64().unwrap() > paused + 1200);
-    post(&server, "/v1/speed", json!({"speed": 0.5}));
+    posted(&server, "/v1/speed", &json!({"speed": 0.5}));
     wait_for("the speed", || state(&server)["speed"] == 0.5);
-    assert!(post(&server, "/v1/reset", json!({}))["frame"].as_u64().unwrap() < 10);
+    assert!(posted(&server, "/v1/reset", &json!({}))["frame"].as_u64().unwrap() < 10);
 }
 
 #[test]
 fn lockstep_runs_only_requested_frames_and_ends_by_itself() {
     let server = Server::start();
     // Longer than a busy machine needs between two of these requests.
-    post(&server, "/v1/lockstep", json!({"timeout": 4000}));
+    posted(&server, "/v1/lockstep", &json!({"timeout": 4000}));
     wait_for("lockstep", || state(&server)["lockstep"] == true);
-    let frame = post(&server, "/v1/advance", json!({"frames": 2}))["frame"].as_u64().unwrap();
-    assert_eq!(post(&server, "/v1/advance", json!({}))["frame"], frame + 1);
+    let frame = posted(&server, "/v1/advance", &json!({"frames": 2}))["frame"].as_u64().unwrap();
+    assert_eq!(posted(&server, "/v1/advance", &json!({}))["frame"], frame + 1);
     wait_for("the end of lockstep", || state(&server)["lockstep"] == false);
-    post(&server, "/v1/lockstep", json!({"timeout": 60_000}));
-    post(&server, "/v1/lockstep", json!({"timeout": 0}));
+    posted(&server, "/v1/lockstep", &json!({"timeout": 60_000}));
+    posted(&server, "/v1/lockstep", &json!({"timeout": 0}));
     wait_for("the end of lockstep", || state(&server)["lockstep"] == false);
 }
 
@@ -49,11 +44,11 @@ fn lockstep_runs_only_requested_frames_and_ends_by_itself() {
 fn another_game_is_loaded_and_an_invalid_one_is_refused() {
     let server = Server::start();
     std::fs::copy(repository("rom/framewire-demo.gba"), server.folder.path().join("other.gba")).unwrap();
-    post(&server, "/v1/load", json!({"path": server.file("other.gba")}));
+    posted(&server, "/v1/load", &json!({"path": server.file("other.gba")}));
     std::fs::write(server.folder.path().join("none.gba"), "nothing").unwrap();
     for name in ["none.gba", "missing.gba"] {
-        let body = json!({"path": server.file(name)}).to_string();
-        problem_says(&server.request("POST", "/v1/load", body.as_bytes()), 422, name);
+        let body = json!({"path": server.file(name)});
+        problem_says(&server.send("POST", "/v1/load", &body), 422, name);
     }
 }
 
@@ -66,8 +61,8 @@ fn the_error_says_why_an_attached_mgba_does_not_load_a_game() {
         ("/nowhere/at/all.gba", "No such file or directory"),
         (&text, "it is not a ROM of the running console, the Game Boy Advance"),
     ] {
-        let body = json!({"path": path}).to_string();
-        let error = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
+        let body = json!({"path": path});
+        let error = problem(&server.send("POST", "/v1/load", &body), 422);
         let detail = error["detail"].as_str().unwrap();
         assert!(detail.contains(path) && detail.contains(says), "{error}");
         assert!(detail.ends_with("the current game continues"), "{error}");
@@ -92,7 +87,7 @@ fn values_out_of_range_are_refused() {
         ("pause?emulator=x", json!({}), None),
     ] {
         let status = if path.contains('?') { 404 } else { 400 };
-        let reply = server.request("POST", &format!("/v1/{path}"), body.to_string().as_bytes());
+        let reply = server.send("POST", &format!("/v1/{path}"), &body);
         let error = problem(&reply, status);
         assert_eq!(error["parameter"].as_str(), parameter, "{path} {body}: {error}");
     }

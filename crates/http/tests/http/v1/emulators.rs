@@ -9,8 +9,8 @@ use framewire_libmgba::Level;
 use serde_json::json;
 
 use super::live::client::Rpc;
-use super::ok;
 use super::problems::problem;
+use super::{ok, posted};
 use crate::support::{Server, field, repository};
 
 /// Another emulator with the demo game, paused.
@@ -33,8 +33,8 @@ fn emulators_are_chosen_by_name_and_the_first_is_the_default() {
     assert_eq!(list["emulators"][1]["run"], "paused");
     let address = field("scratch");
     let write = |query: &str, value: u32| {
-        let body = json!({"ops": [{"op": "write32", "address": address, "value": value}]}).to_string();
-        ok(&server.request("POST", &format!("/v1/batch{query}"), body.as_bytes()))
+        let body = json!({"ops": [{"op": "write32", "address": address, "value": value}]});
+        posted(&server, &format!("/v1/batch{query}"), &body)
     };
     write("", 1);
     write("?emulator=second", 2);
@@ -62,8 +62,8 @@ fn a_changed_symbol_file_is_read_again_when_the_same_rom_is_loaded() {
     let mut files = framewire_symbols::SymbolFiles::default();
     files.load(&path).unwrap();
     let server = Server::with(|app| app.emulators.add(served("second").with_symbols(files)).unwrap());
-    let rom = json!({"path": server.file("demo game.gba")}).to_string();
-    let load = || ok(&server.request("POST", "/v1/load?emulator=second", rom.as_bytes()));
+    let rom = json!({"path": server.file("demo game.gba")});
+    let load = || posted(&server, "/v1/load?emulator=second", &rom);
     load();
     ok(&server.get("/v1/memory/one?emulator=second"));
     write("two", 50);

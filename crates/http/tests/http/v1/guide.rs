@@ -6,7 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::live::client::{Rpc, json_of};
+use super::json_of;
+use super::live::client::Rpc;
 use crate::support::{Server, repository};
 
 /// The language and the text of each code block, in the order of the page.

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::input::{advance, post};
+use super::input::advance;
 use super::live::script::connected;
 use super::problems::{problem, problem_says};
-use super::{measure_alone, ok};
+use super::{measure_alone, ok, posted};
 use crate::support::{Server, wait_for};
 
 #[test]
@@ -16,10 +16,10 @@ fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
     advance(&server, 100);
     let memory = || server.get("/v1/memory/0x03000000?length=32768").body;
     let then = memory();
-    ok(&post(&server, "/v1/input", json!({"sequence": "Right:40"})));
+    posted(&server, "/v1/input", &json!({"sequence": "Right:40"}));
     let end = advance(&server, 150);
     assert_ne!(memory(), then);
-    let back = ok(&post(&server, "/v1/rewind", json!({"frame": 100})));
+    let back = posted(&server, "/v1/rewind", &json!({"frame": 100}));
     assert_eq!(back, json!({"frame": 100, "exact": true}));
     assert_eq!(memory(), then);
     advance(&server, 20);
@@ -46,9 +46,9 @@ fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
     assert_eq!(picture.header("cache-control"), Some("no-store"));
     problem_says(&server.get("/v1/timeline/picture?line=1&frame=241"), 404, "frame 241 of line 1");
     // The frames of the earlier line are still kept.
-    let back = ok(&post(&server, "/v1/rewind", json!({"frame": end, "line": 1})));
+    let back = posted(&server, "/v1/rewind", &json!({"frame": end, "line": 1}));
     assert_eq!(back["frame"], end);
-    let error = problem(&post(&server, "/v1/rewind", json!({"frame": 9000})), 404);
+    let error = problem(&server.send("POST", "/v1/rewind", &json!({"frame": 9000})), 404);
     assert_eq!(error["detail"], format!("frame 9000 of line 1 is not kept; use a frame from 0 to {end}"));
 }
 
@@ -63,9 +63,9 @@ fn median_of_going_back() -> Duration {
     let mut times = Vec::new();
     for number in 0..20 {
         let now = 1300 - number;
-        ok(&post(&server, "/v1/rewind", json!({"frame": now, "line": 1})));
+        posted(&server, "/v1/rewind", &json!({"frame": now, "line": 1}));
         let begun = Instant::now();
-        ok(&post(&server, "/v1/rewind", json!({"frame": now - 1200, "line": 1})));
+        posted(&server, "/v1/rewind", &json!({"frame": now - 1200, "line": 1}));
         assert_eq!(server.get("/v1/screen?format=rgb").body.len(), 240 * 160 * 3);
         times.push(begun.elapsed());
     }
@@ -78,21 +78,21 @@ fn median_of_going_back() -> Duration {
 fn going_back_is_refused_during_key_timelines_and_recordings() {
     let server = Server::paused();
     advance(&server, 40);
-    ok(&post(&server, "/v1/input", json!({"sequence": "A:60"})));
-    problem_says(&post(&server, "/v1/rewind", json!({"frame": 20})), 409, "plays keys; cancel it");
+    posted(&server, "/v1/input", &json!({"sequence": "A:60"}));
+    problem_says(&server.send("POST", "/v1/rewind", &json!({"frame": 20})), 409, "plays keys; cancel it");
     ok(&server.request("DELETE", "/v1/input", b""));
-    assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
-    problem_says(&post(&server, "/v1/rewind", json!({"frame": 20})), 409, "recorded or replayed");
+    assert_eq!(server.send("POST", "/v1/recordings", &json!({"name": "run"})).status, 201);
+    problem_says(&server.send("POST", "/v1/rewind", &json!({"frame": 20})), 409, "recorded or replayed");
     ok(&server.request("DELETE", "/v1/recording", b""));
-    ok(&post(&server, "/v1/rewind", json!({"frame": 20})));
+    posted(&server, "/v1/rewind", &json!({"frame": 20}));
 }
 
 #[test]
 fn snapshots_and_recordings_are_listed_on_the_line_on_which_they_began() {
     let server = Server::paused();
     advance(&server, 70);
-    assert_eq!(post(&server, "/v1/snapshots", json!({"name": "here"})).status, 201);
-    assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
+    assert_eq!(server.send("POST", "/v1/snapshots", &json!({"name": "here"})).status, 201);
+    assert_eq!(server.send("POST", "/v1/recordings", &json!({"name": "run"})).status, 201);
     advance(&server, 30);
     ok(&server.request("DELETE", "/v1/recording", b""));
     let timeline = ok(&server.get("/v1/timeline"));
@@ -106,7 +106,7 @@ fn snapshots_and_recordings_are_listed_on_the_line_on_which_they_began() {
 fn a_snapshot_is_on_its_line_even_if_the_state_of_its_frame_is_kept_later() {
     let server = Server::paused();
     advance(&server, 60);
-    assert_eq!(post(&server, "/v1/snapshots", json!({"name": "here"})).status, 201);
+    assert_eq!(server.send("POST", "/v1/snapshots", &json!({"name": "here"})).status, 201);
     // The core keeps the state of this frame only when the game continues. After this pause, the state is later than
     // the snapshot by more than one second, the tolerance in the comparison of their times.
     std::thread::sleep(Duration::from_millis(2100));
@@ -137,15 +137,15 @@ fn an_attached_emulator_goes_back_to_a_frame_whose_state_is_kept() {
     let states =
         || ok(&server.get("/v1/timeline"))["lines"][0]["states"].as_array().cloned().unwrap_or_default();
     wait_for("states", || states().len() >= 3);
-    ok(&post(&server, "/v1/lockstep", json!({"timeout": 60_000})));
+    posted(&server, "/v1/lockstep", &json!({"timeout": 60_000}));
     let kept = states()[1].as_u64().unwrap();
-    let back = ok(&post(&server, "/v1/rewind", json!({"frame": kept + 1})));
+    let back = posted(&server, "/v1/rewind", &json!({"frame": kept + 1}));
     assert_eq!(back, json!({"frame": kept, "exact": false}));
-    let back = ok(&post(&server, "/v1/rewind", json!({"frame": kept})));
+    let back = posted(&server, "/v1/rewind", &json!({"frame": kept}));
     assert_eq!(back, json!({"frame": kept, "exact": true}));
     assert_eq!(ok(&server.get("/v1/timeline"))["lines"][0]["pictures"][1], kept);
     let picture = server.get(&format!("/v1/timeline/picture?line=1&frame={kept}"));
     assert_eq!(picture.header("content-type"), Some("image/png"));
-    assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
-    problem_says(&post(&server, "/v1/rewind", json!({"frame": kept})), 409, "recorded or replayed");
+    assert_eq!(server.send("POST", "/v1/recordings", &json!({"name": "run"})).status, 201);
+    problem_says(&server.send("POST", "/v1/rewind", &json!({"frame": kept})), 409, "recorded or replayed");
 }

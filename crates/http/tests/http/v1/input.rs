@@ -3,21 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::ok;
 use super::problems::{problem, problem_says};
-use crate::support::{Reply, Server};
-
-pub fn post(server: &Server, path: &str, body: Value) -> Reply {
-    server.request("POST", path, body.to_string().as_bytes())
-}
-
-#[track_caller]
-fn done(server: &Server, path: &str, body: Value) -> Value {
-    ok(&post(server, path, body))
-}
+use super::{ok, posted};
+use crate::support::Server;
 
 pub fn advance(server: &Server, frames: u32) -> u64 {
-    done(server, "/v1/advance", json!({"frames": frames}))["frame"].as_u64().unwrap()
+    posted(server, "/v1/advance", &json!({"frames": frames}))["frame"].as_u64().unwrap()
 }
 
 /// A server with a game that has begun to read keys and is paused.
@@ -30,20 +21,20 @@ fn game_that_reads_keys() -> Server {
 /// The keys that the game saw in each of the frames `first` to `last` of the frame counter, as masks.
 fn seen(server: &Server, first: u64, last: u64) -> Vec<u64> {
     let body = json!({"ops": [{"op": "current_frame"}, {"op": "read", "address": "frame"}]});
-    let now = done(server, "/v1/batch", body);
+    let now = posted(server, "/v1/batch", &body);
     let now = |index: usize| now["results"][index]["value"].as_u64().unwrap();
     let before_game = now(0) - now(1);
     let addresses: Vec<String> =
         (first..=last).map(|frame| format!("key_log[{}]", (frame - before_game) % 2048)).collect();
     let body = json!({"ops": [{"op": "read_many", "addresses": addresses}]});
-    let values = done(server, "/v1/batch", body)["results"][0]["value"].clone();
+    let values = posted(server, "/v1/batch", &body)["results"][0]["value"].clone();
     serde_json::from_value(values).unwrap()
 }
 
 #[test]
 fn the_game_sees_a_sequence_in_the_frames_that_the_reply_names() {
     let server = game_that_reads_keys();
-    let played = done(&server, "/v1/input", json!({"sequence": "A:2 .:10 Up+B:30 R"}));
+    let played = posted(&server, "/v1/input", &json!({"sequence": "A:2 .:10 Up+B:30 R"}));
     let first = played["frame"].as_u64().unwrap() + 1;
     assert_eq!(played["first"], first);
     let press =
@@ -68,7 +59,7 @@ fn the_game_sees_a_tap_after_an_advance_in_the_frames_that_the_reply_names() {
         {"op": "advance", "frames": 9},
         {"op": "screenshot"},
     ]});
-    let batch = done(&server, "/v1/batch", body);
+    let batch = posted(&server, "/v1/batch", &body);
     let press = &batch["results"][1]["value"]["presses"][0];
     let (first, last) = (press["first"].as_u64().unwrap(), press["last"].as_u64().unwrap());
     assert_eq!(last, first + 2);
@@ -79,31 +70,35 @@ fn the_game_sees_a_tap_after_an_advance_in_the_frames_that_the_reply_names() {
 #[test]
 fn a_request_with_wait_is_answered_at_the_end_of_its_key_timeline() {
     let server = Server::start();
-    let played = done(&server, "/v1/tap?wait=true", json!({"keys": ["L"], "frames": 5}));
+    let played = posted(&server, "/v1/tap?wait=true", &json!({"keys": ["L"], "frames": 5}));
     let last = played["last"].as_u64().unwrap();
     assert!(
         played["over"]["frame"].as_u64().unwrap() >= last && played["over"]["cancelled"] == false,
         "{played}"
     );
-    assert!(done(&server, "/v1/tap", json!({"keys": ["L"]}))["over"].is_null());
+    assert!(posted(&server, "/v1/tap", &json!({"keys": ["L"]}))["over"].is_null());
 }
 
 #[test]
 fn a_request_with_wait_gets_an_error_if_no_frames_run() {
     let server = Server::paused();
-    let error = problem(&post(&server, "/v1/input?wait=true&timeout=50", json!({"sequence": "A"})), 504);
+    let error =
+        problem(&server.send("POST", "/v1/input?wait=true&timeout=50", &json!({"sequence": "A"})), 504);
     assert!(error["detail"].as_str().unwrap().contains("DELETE /v1/input/1"), "{error}");
     for timeout in ["-1", "3600001", "0.5", "x"] {
         let target = format!("/v1/tap?wait=true&timeout={timeout}");
-        assert_eq!(problem(&post(&server, &target, json!({"keys": ["B"]})), 400)["parameter"], "timeout");
+        assert_eq!(
+            problem(&server.send("POST", &target, &json!({"keys": ["B"]})), 400)["parameter"],
+            "timeout"
+        );
     }
 }
 
 #[test]
 fn key_timelines_can_be_cancelled() {
     let server = game_that_reads_keys();
-    let id = done(&server, "/v1/input", json!({"sequence": "A:100"}))["id"].as_u64().unwrap();
-    problem_says(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 409, &id.to_string());
+    let id = posted(&server, "/v1/input", &json!({"sequence": "A:100"}))["id"].as_u64().unwrap();
+    problem_says(&server.send("POST", "/v1/tap", &json!({"keys": ["A"]})), 409, &id.to_string());
     let frame = advance(&server, 5);
     let cancelled = ok(&server.request("DELETE", &format!("/v1/input/{id}"), b""));
     assert_eq!(cancelled, json!({"frame": frame, "cancelled": true}));
@@ -112,8 +107,8 @@ fn key_timelines_can_be_cancelled() {
     problem(&server.request("DELETE", &format!("/v1/input/{id}"), b""), 404);
     problem(&server.request("DELETE", "/v1/input/0", b""), 400);
     problem(&server.request("DELETE", "/v1/input/x", b""), 400);
-    done(&server, "/v1/input", json!({"sequence": "A:100"}));
-    done(&server, "/v1/tap", json!({"keys": ["B"], "frames": 100}));
+    posted(&server, "/v1/input", &json!({"sequence": "A:100"}));
+    posted(&server, "/v1/tap", &json!({"keys": ["B"], "frames": 100}));
     let all = || ok(&server.request("DELETE", "/v1/input", b""))["cancelled"].clone();
     assert_eq!((all(), all()), (true.into(), false.into()));
 }
@@ -121,11 +116,11 @@ fn key_timelines_can_be_cancelled() {
 #[test]
 fn keys_are_held_until_they_are_released() {
     let server = game_that_reads_keys();
-    let frame = done(&server, "/v1/hold", json!({"keys": ["Left", "B"]}))["frame"].as_u64().unwrap();
+    let frame = posted(&server, "/v1/hold", &json!({"keys": ["Left", "B"]}))["frame"].as_u64().unwrap();
     advance(&server, 3);
-    done(&server, "/v1/release", json!({"keys": ["B"]}));
+    posted(&server, "/v1/release", &json!({"keys": ["B"]}));
     advance(&server, 1);
-    done(&server, "/v1/release", json!({}));
+    posted(&server, "/v1/release", &json!({}));
     let end = advance(&server, 1);
     assert_eq!(seen(&server, frame, end), [0, 0x22, 0x22, 0x22, 0x20, 0]);
 }
@@ -172,7 +167,7 @@ fn an_invalid_press_is_refused_and_nothing_is_pressed() {
         ("input", json!({}), None),
         ("input", json!({"sequence": "A:1 Q:2"}), Some("sequence")),
     ] {
-        let error = problem(&post(&server, &format!("/v1/{path}"), body.clone()), 400);
+        let error = problem(&server.send("POST", &format!("/v1/{path}"), &body), 400);
         assert_eq!(error["parameter"].as_str(), parameter, "{path} {body}: {error}");
     }
     let end = advance(&server, 3);
@@ -182,7 +177,7 @@ fn an_invalid_press_is_refused_and_nothing_is_pressed() {
 #[test]
 fn frames_without_keys_at_the_end_of_a_sequence_are_part_of_the_timeline() {
     let server = Server::start();
-    let played = done(&server, "/v1/input?wait=true", json!({"sequence": "A:2 .:10"}));
+    let played = posted(&server, "/v1/input?wait=true", &json!({"sequence": "A:2 .:10"}));
     let frame = played["frame"].as_u64().unwrap();
     assert_eq!(played["over"], json!({"frame": frame + 12, "cancelled": false}), "{played}");
     assert_eq!(
@@ -195,16 +190,16 @@ fn frames_without_keys_at_the_end_of_a_sequence_are_part_of_the_timeline() {
 #[test]
 fn a_wait_for_keys_at_a_slow_speed_lasts_as_long_as_their_frames() {
     let server = Server::with(|app| app.deadline = std::time::Duration::from_millis(500));
-    done(&server, "/v1/speed", json!({"speed": 0.05}));
+    posted(&server, "/v1/speed", &json!({"speed": 0.05}));
     // 3 frames per second: more than 2 s.
-    let played = done(&server, "/v1/tap?wait=true", json!({"keys": ["A"], "frames": 6}));
+    let played = posted(&server, "/v1/tap?wait=true", &json!({"keys": ["A"], "frames": 6}));
     assert_eq!(played["over"]["cancelled"], false, "{played}");
 }
 
 #[test]
 fn a_run_that_another_timeline_stops_later_is_not_performed_again_with_the_same_key() {
     let server = game_that_reads_keys();
-    done(&server, "/v1/input", json!({"presses": [{"keys": ["B"], "at": 40}]}));
+    posted(&server, "/v1/input", &json!({"presses": [{"keys": ["B"], "at": 40}]}));
     let steps = json!([{"hold": ["A"], "frames": 5}, {"hold": ["B"], "frames": 3}]);
     let body = json!({"ops": [{"op": "run", "steps": steps}]}).to_string();
     let send = || server.request_with("POST", "/v1/batch", "idempotency-key: q\r\n", body.as_bytes());

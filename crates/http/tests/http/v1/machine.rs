@@ -1,17 +1,18 @@
 //! Registers of the processor, I/O registers and cycle counts, on both kinds of emulator and both consoles.
 
-use std::sync::Arc;
-
+use framewire_emulator::Embedded;
 use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use super::live::client::{Rpc, json_of, post};
+use super::live::client::Rpc;
 use super::live::script::{ScriptPort, connected, ready};
 use super::problems::{problem, problem_says};
-use crate::support::{Server, core, game_boy, wait_for};
+use super::{json_of, posted, sent};
+use crate::support::{Server, game_boy, wait_for};
 
 fn put(server: &Server, path: &str, value: i64, status: u16) -> Value {
-    json_of(&server.request("PUT", path, json!({"value": value}).to_string().as_bytes()), status)
+    sent(server, "PUT", path, &json!({"value": value}), status)
 }
 
 /// The registers of the processor, over HTTP.
@@ -29,7 +30,7 @@ fn io(server: &Server, contains: &str) -> Vec<(String, Value)> {
 /// Stops the frames between the requests of a test, with lockstep.
 fn stop_frames(server: &Server) {
     wait_for("frames", || json_of(&server.get("/v1/emulator"), 200)["frame"].as_u64() > Some(10));
-    json_of(&post(server, "/v1/lockstep", &json!({"timeout": 20_000})), 200);
+    posted(server, "/v1/lockstep", &json!({"timeout": 20_000}));
 }
 
 /// Lists, reads and writes registers of the Game Boy Advance's processor by name.
@@ -137,7 +138,7 @@ fn counts_cycles(server: &Server, frequency: i64, frame_cycles: u64) {
     let ops = json!({"ops": [
         {"op": "cycles"}, {"op": "advance", "frames": 10}, {"op": "cycles"}, {"op": "step"}, {"op": "cycles"},
     ]});
-    let done = json_of(&post(server, "/v1/batch", &ops), 200);
+    let done = posted(server, "/v1/batch", &ops);
     let value = |index: usize| done["results"][index]["value"].as_u64().unwrap_or_else(|| panic!("{done}"));
     assert_eq!(before["cycles"], value(0));
     assert!((value(2) - value(0)).abs_diff(10 * frame_cycles) < 200, "{done}");
@@ -150,8 +151,16 @@ fn counts_cycles(server: &Server, frequency: i64, frame_cycles: u64) {
 /// A server that runs a Game Boy Color.
 fn server_of_the_game_boy() -> Server {
     let folder = tempfile::tempdir().unwrap();
-    let emulator = core(Rom::File(game_boy(&folder)), false, Vec::new());
-    Server::over(folder, move |_| Arc::new(emulator), |_| {})
+    Server::playing(game_boy(&folder), folder, false, |_| {})
+}
+
+/// An emulator with the script that runs a Game Boy Color, a server that is connected to the script, and the folder of
+/// the game.
+fn connected_game_boy() -> (Embedded, Server, TempDir) {
+    let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());
+    let (core, server) = (port.core_of(Rom::File(game_boy(&folder))), port.server(|_| {}));
+    ready(&server);
+    (core, server, folder)
 }
 
 #[test]
@@ -172,9 +181,7 @@ fn registers_of_an_attached_mgba_are_listed_and_written_by_name() {
 
 #[test]
 fn registers_of_an_attached_game_boy_are_listed_and_written_by_name() {
-    let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());
-    let (_core, server) = (port.core_of(Rom::File(game_boy(&folder))), port.server(|_| {}));
-    ready(&server);
+    let (_core, server, _folder) = connected_game_boy();
     uses_registers_of_the_game_boy(&server);
 }
 
@@ -189,9 +196,7 @@ fn io_registers_of_attached_consoles_are_read_and_written_by_name() {
     let (core, server) = connected();
     uses_io_of_the_gba(&server);
     drop((server, core));
-    let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());
-    let (_core, server) = (port.core_of(Rom::File(game_boy(&folder))), port.server(|_| {}));
-    ready(&server);
+    let (_core, server, _folder) = connected_game_boy();
     uses_io_of_the_game_boy(&server);
 }
 
@@ -205,7 +210,7 @@ fn cycles_are_counted_on_both_consoles() {
 fn an_attached_mgba_refuses_to_count_cycles_with_the_reason() {
     let (_core, server) = connected();
     problem_says(&server.get("/v1/cycles"), 501, "mGBA's Lua cannot read the cycle counter");
-    let done = json_of(&post(&server, "/v1/batch", &json!({"ops": [{"op": "cycles"}]})), 200);
+    let done = posted(&server, "/v1/batch", &json!({"ops": [{"op": "cycles"}]}));
     assert_eq!(done["results"][0]["error"]["status"], 501, "{done}");
     Rpc::open(&server).error("cycles", json!({}), -32010);
 }
@@ -214,9 +219,9 @@ fn an_attached_mgba_refuses_to_count_cycles_with_the_reason() {
 fn io_registers_are_decoded() {
     let server = Server::start();
     let frames = json!({"steps": [{"frames": 90}]});
-    json_of(&post(&server, "/v1/run", &frames), 200);
-    json_of(&post(&server, "/v1/hold", &json!({"keys": ["Left"]})), 200);
-    json_of(&post(&server, "/v1/run", &json!({"steps": [{"frames": 2}]})), 200);
+    posted(&server, "/v1/run", &frames);
+    posted(&server, "/v1/hold", &json!({"keys": ["Left"]}));
+    posted(&server, "/v1/run", &json!({"steps": [{"frames": 2}]}));
     let all = json_of(&server.get("/v1/io"), 200);
     let registers = all["registers"].as_array().unwrap();
     assert!(registers.len() > 80, "{all}");

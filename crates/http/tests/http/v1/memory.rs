@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::problems::{problem, problem_says};
-use super::{body, ok, sent};
+use super::{json_of, ok, posted, sent};
 use crate::support::{Server, field, repository};
 
 #[test]
 fn numbers_are_written_and_read_by_name() {
     let server = Server::paused();
     let score = field("score");
-    let put = |path: &str, body: Value| ok(&server.request("PUT", path, body.to_string().as_bytes()));
+    let put = |path: &str, body: Value| ok(&server.send("PUT", path, &body));
     put("/v1/memory/score", json!({"value": 70_000}));
     put("/v1/memory/ball_dy", json!({"value": -3}));
     let read = |path: &str| ok(&server.get(path));
@@ -112,7 +112,7 @@ fn invalid_reads_and_writes_are_refused_and_change_nothing() {
 fn numbers_at_unaligned_addresses_consist_of_the_bytes_there() {
     let server = Server::paused();
     let base = field("scratch");
-    let put = |path: &str, body: Value| ok(&server.request("PUT", path, body.to_string().as_bytes()));
+    let put = |path: &str, body: Value| ok(&server.send("PUT", path, &body));
     put("/v1/memory/scratch", json!({"data": "0001020304050607", "encoding": "hex"}));
     for at in 0..4u32 {
         let two = at | (at + 1) << 8;
@@ -146,9 +146,7 @@ fn numbers_at_unaligned_addresses_consist_of_the_bytes_there() {
 #[test]
 fn memory_that_the_console_does_not_have_is_refused_everywhere() {
     let server = Server::paused();
-    let ask = |method: &str, path: &str, body: Value| {
-        problem(&server.request(method, path, body.to_string().as_bytes()), 400)
-    };
+    let ask = |method: &str, path: &str, body: Value| problem(&server.send(method, path, &body), 400);
     for address in ["0x4000", "0x01ffffff", "0x10000000", "0xffffffff"] {
         let read = problem(&server.get(&format!("/v1/memory/{address}")), 400);
         assert_eq!(read["parameter"], "address");
@@ -238,9 +236,9 @@ fn names_are_refused_while_another_game_runs_and_work_again_afterwards() {
     write("other.gba", b"ANOTHER\0\0", 0);
     write("rebuilt.gba", b"FRAMEWIRE", 1);
     let load = |name: &str| {
-        sent(&server, "POST", "/v1/load", &json!({"path": server.file(name)}), 200);
+        posted(&server, "/v1/load", &json!({"path": server.file(name)}));
     };
-    body(&server.get("/v1/memory/score"), 200);
+    json_of(&server.get("/v1/memory/score"), 200);
     load("other.gba");
     let says = |problem: Value| {
         let detail = problem["detail"].as_str().unwrap().to_owned();
@@ -253,12 +251,12 @@ fn names_are_refused_while_another_game_runs_and_work_again_afterwards() {
     says(problem(&server.get("/v1/watch?watch=score"), 404));
     let batch = br#"{"ops":[{"op":"read32","address":"score"}]}"#;
     says(problem(&server.request("POST", "/v1/batch", batch), 404));
-    assert_eq!(body(&server.get("/v1/symbols"), 200)["symbols"], json!([]));
+    assert_eq!(json_of(&server.get("/v1/symbols"), 200)["symbols"], json!([]));
     problem(&server.get("/v1/memory/score+"), 404);
     // Numeric addresses work in every game.
-    body(&server.get("/v1/memory/0x02000000"), 200);
+    json_of(&server.get("/v1/memory/0x02000000"), 200);
     for name in ["rebuilt.gba", "demo game.gba"] {
         load(name);
-        body(&server.get("/v1/memory/score"), 200);
+        json_of(&server.get("/v1/memory/score"), 200);
     }
 }

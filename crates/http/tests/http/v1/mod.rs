@@ -40,15 +40,16 @@ fn measure_alone<T: Debug>(measure: impl FnMut() -> T, is_good: impl Fn(&T) -> b
 /// The JSON of a reply, which must have the status 200.
 #[track_caller]
 fn ok(reply: &Reply) -> Value {
-    body(reply, 200)
+    json_of(reply, 200)
 }
 
 /// The JSON of a reply, which must have this status.
 #[track_caller]
-fn body(reply: &Reply, status: u16) -> Value {
+fn json_of(reply: &Reply, status: u16) -> Value {
+    let kind = if status < 400 { "application/json" } else { "application/problem+json" };
     assert_eq!(
         (reply.status, reply.header("content-type")),
-        (status, Some("application/json")),
+        (status, Some(kind)),
         "{}",
         String::from_utf8_lossy(&reply.body)
     );
@@ -58,5 +59,11 @@ fn body(reply: &Reply, status: u16) -> Value {
 /// Sends a request with a JSON body. Returns the JSON of the reply, which must have this status.
 #[track_caller]
 fn sent(server: &Server, method: &str, target: &str, request: &Value, status: u16) -> Value {
-    body(&server.request(method, target, request.to_string().as_bytes()), status)
+    json_of(&server.send(method, target, request), status)
+}
+
+/// Sends a POST with a JSON body. Returns the JSON of the reply, which must have the status 200.
+#[track_caller]
+fn posted(server: &Server, target: &str, request: &Value) -> Value {
+    sent(server, "POST", target, request, 200)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::problems::{problem, problem_says};
-use super::{body, sent};
+use super::{json_of, posted, sent};
 use crate::support::{Server, field, wait_for};
 
 /// Plays more than 200 frames with some keys.
@@ -17,20 +17,20 @@ fn play(server: &Server) {
         ops.extend(step(json!(["Right"]), 10));
         ops.extend(step(json!([]), 7 - round.min(7) + 1));
     }
-    sent(server, "POST", "/v1/batch", &json!({"ops": ops}), 200);
+    posted(server, "/v1/batch", &json!({"ops": ops}));
 }
 
 /// A paused server with a recording named `run`, and the number of its frames.
 fn recorded(every: u32) -> (Server, u64) {
     let server = Server::paused();
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 100}), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 100}));
     let request = json!({"name": "run", "every": every, "note": "n"}).to_string();
     let begun = server.request("POST", "/v1/recordings", request.as_bytes());
     assert_eq!(begun.header("location"), Some("/v1/recordings/run"));
-    let begun = body(&begun, 201);
+    let begun = json_of(&begun, 201);
     assert_eq!((&begun["name"], &begun["frames"], &begun["ended"]), (&"run".into(), &0.into(), &Value::Null));
     play(&server);
-    let ended = body(&server.request("DELETE", "/v1/recording", b""), 200);
+    let ended = json_of(&server.request("DELETE", "/v1/recording", b""), 200);
     assert_eq!(ended["ended"], "stopped");
     let frames = ended["frames"].as_u64().unwrap();
     assert!(frames > 200);
@@ -40,9 +40,9 @@ fn recorded(every: u32) -> (Server, u64) {
 #[test]
 fn a_recording_is_replayed() {
     let (server, frames) = recorded(10);
-    let listed = body(&server.get("/v1/recordings"), 200);
+    let listed = json_of(&server.get("/v1/recordings"), 200);
     assert_eq!((&listed["total"], &listed["recordings"][0]["frame"]), (&1.into(), &100.into()));
-    let full = body(&server.get("/v1/recordings/run"), 200);
+    let full = json_of(&server.get("/v1/recordings/run"), 200);
     assert_eq!(
         (&full["frames"], &full["pictures"], &full["memories"]),
         (&frames.into(), &(frames / 10).into(), &frames.div_ceil(10).into())
@@ -52,7 +52,7 @@ fn a_recording_is_replayed() {
         (&"n".into(), &"state".into(), &Value::Null)
     );
     let before = server.number("/core/currentframe");
-    let replay = sent(&server, "POST", "/v1/recordings/run/replay", &json!({"restore": true}), 200);
+    let replay = posted(&server, "/v1/recordings/run/replay", &json!({"restore": true}));
     assert_eq!(
         (&replay["equal"], &replay["played"], &replay["diverged"]),
         (&true.into(), &frames.into(), &Value::Null)
@@ -62,8 +62,8 @@ fn a_recording_is_replayed() {
         (&(frames / 10).into(), &frames.div_ceil(10).into())
     );
     assert_eq!(server.number("/core/currentframe"), before);
-    assert_eq!(body(&server.get("/v1/replay"), 200), replay);
-    sent(&server, "POST", "/v1/recordings/run/replay", &json!({}), 200);
+    assert_eq!(json_of(&server.get("/v1/replay"), 200), replay);
+    posted(&server, "/v1/recordings/run/replay", &json!({}));
     assert_eq!(server.number("/core/currentframe"), 100 + frames as i64);
 }
 
@@ -84,15 +84,15 @@ fn files_are_downloaded_and_uploaded_and_damage_is_reported_with_its_frame() {
     problem_says(&server.request("PUT", "/v1/recordings/copy/file", &changed), 422, "damaged at frame 123 ");
     problem(&server.get("/v1/recordings/copy"), 404);
 
-    body(&server.request("PUT", "/v1/recordings/copy/file", &file.body), 201);
+    json_of(&server.request("PUT", "/v1/recordings/copy/file", &file.body), 201);
     problem_says(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409, "?replace=true");
-    body(&server.request("PUT", "/v1/recordings/COPY/file?replace=true", &file.body), 200);
+    json_of(&server.request("PUT", "/v1/recordings/COPY/file?replace=true", &file.body), 200);
     problem(&server.request("PUT", "/v1/recordings/other/file", b"FRAMEWIRE RECORDING 7\n"), 422);
     problem(&server.request("PUT", "/v1/recordings/a%20b/file", &file.body), 400);
 
     // A recording that was damaged on disk is played up to the damage.
     std::fs::write(server.folder.path().join("data/recordings/copy.fwr"), &changed).unwrap();
-    let replay = sent(&server, "POST", "/v1/recordings/copy/replay", &json!({}), 200);
+    let replay = posted(&server, "/v1/recordings/copy/replay", &json!({}));
     assert_eq!((&replay["equal"], &replay["played"]), (&false.into(), &122.into()));
     assert_eq!(replay["damage"]["frame"], 123);
     assert_eq!(server.request("DELETE", "/v1/recordings/copy", b"").status, 204);
@@ -102,16 +102,16 @@ fn files_are_downloaded_and_uploaded_and_damage_is_reported_with_its_frame() {
 #[test]
 fn a_replay_that_diverges_says_in_which_frame() {
     let server = Server::paused();
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 100}), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 100}));
     sent(&server, "POST", "/v1/recordings", &json!({"name": "run", "every": 5}), 201);
     // Recordings do not contain writes to memory. This write changes the score on the screen, so the replay diverges.
     let score = field("score");
     let ops = json!({"ops": [
         {"op": "advance", "frames": 52}, {"op": "write32", "address": score, "value": 4321}, {"op": "advance", "frames": 30},
     ]});
-    sent(&server, "POST", "/v1/batch", &ops, 200);
-    body(&server.request("DELETE", "/v1/recording", b""), 200);
-    let replay = sent(&server, "POST", "/v1/recordings/run/replay", &json!({}), 200);
+    posted(&server, "/v1/batch", &ops);
+    json_of(&server.request("DELETE", "/v1/recording", b""), 200);
+    let replay = posted(&server, "/v1/recordings/run/replay", &json!({}));
     let diverged = &replay["diverged"];
     assert_eq!((&replay["equal"], &diverged["what"]), (&false.into(), &"picture".into()));
     assert_eq!((&diverged["frame"], &diverged["agreed"]), (&55.into(), &50.into()), "{replay}");
@@ -125,8 +125,8 @@ fn only_one_recording_and_one_replay_run_at_a_time() {
     let begun = sent(&server, "POST", "/v1/recordings/run/replay", &slow, 202);
     assert_eq!((&begun["over"], &begun["equal"]), (&false.into(), &Value::Null));
     problem(&server.request("POST", "/v1/recordings/run/replay", b""), 409);
-    wait_for("a frame", || body(&server.get("/v1/replay"), 200)["played"].as_u64() > Some(0));
-    let over = body(&server.request("DELETE", "/v1/replay", b""), 200);
+    wait_for("a frame", || json_of(&server.get("/v1/replay"), 200)["played"].as_u64() > Some(0));
+    let over = json_of(&server.request("DELETE", "/v1/replay", b""), 200);
     assert_eq!(
         (&over["over"], &over["cancelled"], &over["equal"]),
         (&true.into(), &true.into(), &false.into())
@@ -141,15 +141,15 @@ fn only_one_recording_and_one_replay_run_at_a_time() {
         assert!(error["detail"].as_str().unwrap().contains("DELETE /v1/recording?emulator=demo"), "{error}");
     }
     // A reset ends the recording at once, and then another one can begin.
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 59}), 200);
-    sent(&server, "POST", "/v1/reset", &json!({}), 200);
-    let ended = body(&server.get("/v1/recording"), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 59}));
+    posted(&server, "/v1/reset", &json!({}));
+    let ended = json_of(&server.get("/v1/recording"), 200);
     assert_eq!(
         (&ended["ended"], &ended["frames"]),
         (&"the console was reset after frame 59".into(), &59.into())
     );
     sent(&server, "POST", "/v1/recordings", &json!({"name": "third"}), 201);
-    body(&server.request("DELETE", "/v1/recording", b""), 200);
+    json_of(&server.request("DELETE", "/v1/recording", b""), 200);
     problem(&server.get("/v1/recording"), 404);
 }
 
@@ -163,17 +163,17 @@ fn a_recording_of_a_killed_server_is_listed_as_recovered() {
     std::fs::create_dir(&recordings).unwrap();
     std::fs::write(recordings.join(".recording-run-Ab3dE6"), &file[..file.len() - 40]).unwrap();
     let server = Server::demo(true, |app| app.data = Some(folder.path().to_owned()));
-    let listed = body(&server.get("/v1/recordings"), 200);
+    let listed = json_of(&server.get("/v1/recordings"), 200);
     let run = &listed["recordings"][0];
     assert_eq!((&run["name"], &run["recovered"]), (&"run".into(), &true.into()), "{listed}");
-    let full = body(&server.get("/v1/recordings/run"), 200);
+    let full = json_of(&server.get("/v1/recordings/run"), 200);
     assert!(
         full["ended"].as_str().unwrap().starts_with("the program ended in the middle; recovered"),
         "{full}"
     );
     assert_eq!(full["damage"], Value::Null);
     assert!(full["clock"].as_str().unwrap().starts_with("20"), "{full}");
-    let replay = sent(&server, "POST", "/v1/recordings/run/replay", &json!({}), 200);
+    let replay = posted(&server, "/v1/recordings/run/replay", &json!({}));
     assert_eq!((&replay["equal"], &replay["clock"]), (&true.into(), &"recorded".into()), "{replay}");
 }
 
@@ -181,7 +181,7 @@ fn a_recording_of_a_killed_server_is_listed_as_recovered() {
 fn a_server_that_stops_completes_its_recordings() {
     let mut server = Server::paused();
     sent(&server, "POST", "/v1/recordings", &json!({"name": "last", "start": "power-on"}), 201);
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 20}), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 20}));
     server.stop();
     wait_for("the shutdown", || server.has_stopped());
     let file = std::fs::read(server.folder.path().join("data/recordings/last.fwr")).unwrap();
@@ -198,7 +198,7 @@ fn errors_for_wrong_requests_say_what_is_accepted() {
         (json!({"name": "x", "every": 3601}), "every"),
         (json!({"name": "x", "note": "x".repeat(1025)}), "note"),
     ] {
-        let error = problem(&server.request("POST", "/v1/recordings", request.to_string().as_bytes()), 400);
+        let error = problem(&server.send("POST", "/v1/recordings", &request), 400);
         assert_eq!(error["parameter"], parameter, "{error}");
         if parameter == "every" {
             assert!(error["detail"].as_str().unwrap().contains("from 1 to 3600"), "{error}");
@@ -207,7 +207,7 @@ fn errors_for_wrong_requests_say_what_is_accepted() {
     for request in
         [json!({}), json!({"name": "x", "start": "here"}), json!({"name": 1}), json!({"name": "x", "a": 1})]
     {
-        problem(&server.request("POST", "/v1/recordings", request.to_string().as_bytes()), 400);
+        problem(&server.send("POST", "/v1/recordings", &request), 400);
     }
     problem(&server.request("POST", "/v1/recordings", br#"{"name": "RUN"}"#), 409);
     for speed in [json!(0), json!(-1), json!(1001), json!("fast")] {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::problems::problem_says;
-use super::{body, ok};
+use super::{json_of, ok, posted};
 use crate::support::{Server, field};
 
 /// A server that allows scripts.
@@ -12,7 +12,7 @@ fn allowing() -> Server {
 }
 
 fn run(server: &Server, code: &str) -> Value {
-    ok(&server.request("POST", "/v1/script", json!({"code": code}).to_string().as_bytes()))
+    posted(server, "/v1/script", &json!({"code": code}))
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn an_error_is_returned_with_its_line_and_the_output_before_it() {
         let error = reply["error"].as_str().unwrap_or_default();
         assert!(error.contains(says), "{code}: {reply}");
     }
-    let code = json!({"code": "return 1 +"}).to_string();
-    problem_says(&server.request("POST", "/v1/script", code.as_bytes()), 400, "script:1:");
+    let code = json!({"code": "return 1 +"});
+    problem_says(&server.send("POST", "/v1/script", &code), 400, "script:1:");
     assert_eq!(run(&server, "return 'alive'")["values"], json!(["alive"]));
 }
 
@@ -73,7 +73,7 @@ fn code_repeated_with_its_idempotency_key_runs_once() {
 #[test]
 fn no_code_runs_while_a_recording_is_made() {
     let server = allowing();
-    body(&server.request("POST", "/v1/recordings", br#"{"name":"a"}"#), 201);
+    json_of(&server.request("POST", "/v1/recordings", br#"{"name":"a"}"#), 201);
     let code = br#"{"code":"return 1"}"#;
     problem_says(&server.request("POST", "/v1/script", code), 503, "recordings do not hold scripts");
 }

@@ -1,13 +1,10 @@
 //! /v1/search.
 
-use std::sync::Arc;
-
-use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
 use super::problems::problem;
-use super::{body, sent};
-use crate::support::{Server, core, field, game_boy, repository};
+use super::{json_of, posted, sent};
+use crate::support::{Server, field, game_boy, repository};
 
 fn write16(server: &Server, value: u16) {
     server.post_ok(&format!("/core/write16?address={}&value={value}", field("scratch")), "");
@@ -15,7 +12,7 @@ fn write16(server: &Server, value: u16) {
 
 fn narrow(server: &Server, search: &Value, test: &Value) -> u64 {
     let target = format!("/v1/search/{}/narrow", search["id"]);
-    sent(server, "POST", &target, test, 200)["count"].as_u64().unwrap()
+    posted(server, &target, test)["count"].as_u64().unwrap()
 }
 
 #[test]
@@ -30,7 +27,7 @@ fn a_value_is_found_by_how_it_changes() {
     narrow(&server, &search, &json!({"is": "increased_by", "value": 17}));
     write16(&server, 510);
     assert_eq!(narrow(&server, &search, &json!({"is": "decreased"})), 1);
-    let left = body(&server.get(&format!("/v1/search/{}", search["id"])), 200);
+    let left = json_of(&server.get(&format!("/v1/search/{}", search["id"])), 200);
     let found = json!([{"domain": "wram", "offset": field("scratch") - 0x0200_0000, "bank": null, "address": field("scratch"),
                 "symbol": "scratch[0]", "watch": format!("u16[{:#x}]", field("scratch")), "value": 510, "previous": 517}]);
     assert_eq!(
@@ -38,7 +35,7 @@ fn a_value_is_found_by_how_it_changes() {
         (&found, &Value::Null, &3.into())
     );
     assert_eq!(narrow(&server, &search, &json!({"is": "changed"})), 0);
-    let undone = body(&server.post(&format!("/v1/search/{}/undo", search["id"])), 200);
+    let undone = json_of(&server.post(&format!("/v1/search/{}/undo", search["id"])), 200);
     assert_eq!((&undone["count"], &undone["undoable"]), (&1.into(), &3.into()));
     assert_eq!(server.request("DELETE", &format!("/v1/search/{}", search["id"]), b"").status, 204);
     problem(&server.get(&format!("/v1/search/{}", search["id"])), 404);
@@ -54,7 +51,7 @@ fn candidates_are_listed_in_pages_and_areas_are_in_domains_or_on_the_bus() {
     ]);
     let search = sent(&server, "POST", "/v1/search", &json!({"type": "i8", "areas": areas}), 201);
     assert_eq!(search["count"], 3 + 4 + 0x400);
-    let page = body(&server.get(&format!("/v1/search/{}?offset=2&limit=2", search["id"])), 200);
+    let page = json_of(&server.get(&format!("/v1/search/{}?offset=2&limit=2", search["id"])), 200);
     let places: Vec<_> = page["candidates"]
         .as_array()
         .unwrap()
@@ -67,7 +64,7 @@ fn candidates_are_listed_in_pages_and_areas_are_in_domains_or_on_the_bus() {
     ];
     assert_eq!(places, expected);
     assert_eq!(page["next"], 4);
-    let listed = body(&server.get("/v1/search"), 200);
+    let listed = json_of(&server.get("/v1/search"), 200);
     assert_eq!(listed["searches"], json!([search]));
 }
 
@@ -92,13 +89,10 @@ fn limits_are_checked_and_the_least_recently_used_searches_are_dropped() {
         (area(json!({"domain": "wram", "address": 0x40000})), "areas[0].address"),
         (area(json!({"domain": "wram", "address": 0x40001, "length": 1})), "areas[0].address"),
     ] {
-        let error = problem(&server.request("POST", "/v1/search", request.to_string().as_bytes()), 400);
+        let error = problem(&server.send("POST", "/v1/search", &request), 400);
         assert_eq!(error["parameter"], parameter, "{error}");
     }
-    problem(
-        &server.request("POST", "/v1/search", area(json!({"domain": "nowhere"})).to_string().as_bytes()),
-        400,
-    );
+    problem(&server.send("POST", "/v1/search", &area(json!({"domain": "nowhere"}))), 400);
     let search = sent(&server, "POST", "/v1/search", &json!({"type": "u8"}), 201);
     let target = format!("/v1/search/{}/narrow", search["id"]);
     for (test, parameter) in [
@@ -111,7 +105,7 @@ fn limits_are_checked_and_the_least_recently_used_searches_are_dropped() {
         (json!({"is": "increased_by", "value": -1}), "value"),
         (json!({"is": "decreased_by", "value": 256}), "value"),
     ] {
-        let error = problem(&server.request("POST", &target, test.to_string().as_bytes()), 400);
+        let error = problem(&server.send("POST", &target, &test), 400);
         assert_eq!(error["parameter"], parameter, "{error}");
     }
     problem(&server.post(&format!("/v1/search/{}/undo", search["id"])), 409);
@@ -122,20 +116,19 @@ fn limits_are_checked_and_the_least_recently_used_searches_are_dropped() {
         begin();
     }
     // This read makes `search` the most recently used search, so `first` is dropped instead of it.
-    body(&server.get(&format!("/v1/search/{}", search["id"])), 200);
+    json_of(&server.get(&format!("/v1/search/{}", search["id"])), 200);
     begin();
     problem(&server.get(&format!("/v1/search/{first}")), 404);
-    body(&server.get(&format!("/v1/search/{}", search["id"])), 200);
+    json_of(&server.get(&format!("/v1/search/{}", search["id"])), 200);
     let begun = server.request("POST", "/v1/search", br#"{"type": "u8"}"#);
     let place = begun.header("location").unwrap();
-    assert_eq!(body(&server.get(place), 200)["search"]["id"], body(&begun, 201)["id"]);
+    assert_eq!(json_of(&server.get(place), 200)["search"]["id"], json_of(&begun, 201)["id"]);
 }
 
 #[test]
 fn the_error_for_an_offset_past_the_end_of_a_domain_names_what_was_sent() {
     let folder = tempfile::tempdir().unwrap();
-    let emulator = core(Rom::File(game_boy(&folder)), true, Vec::new());
-    let server = Server::over(folder, move |_| Arc::new(emulator), |_| {});
+    let server = Server::playing(game_boy(&folder), folder, true, |_| {});
     for (area, parameter, accepts) in [
         (json!({"domain": "hram", "address": 127}), "areas[0].address", "0 to 126"),
         // The cartridge has no RAM.
@@ -154,17 +147,14 @@ fn a_search_of_another_game_is_refused_until_its_game_is_back() {
     let search = sent(&server, "POST", "/v1/search", &json!({"type": "u16"}), 201);
     let target = format!("/v1/search/{}", search["id"]);
     let (rebuilt, demo) = (server.rebuilt_demo(), repository("rom/framewire-demo.gba"));
-    sent(&server, "POST", "/v1/load", &json!({"path": rebuilt}), 200);
+    posted(&server, "/v1/load", &json!({"path": rebuilt}));
     let equal = json!({"is": "equal", "value": 500});
-    for reply in [
-        server.get(&target),
-        server.request("POST", &format!("{target}/narrow"), equal.to_string().as_bytes()),
-    ] {
+    for reply in [server.get(&target), server.send("POST", &format!("{target}/narrow"), &equal)] {
         let refused = problem(&reply, 409);
         let detail = refused["detail"].as_str().unwrap();
         assert!(detail.contains("but another game (") && detail.contains("POST /v1/search"), "{refused}");
     }
-    sent(&server, "POST", "/v1/load", &json!({"path": demo}), 200);
+    posted(&server, "/v1/load", &json!({"path": demo}));
     write16(&server, 500);
     assert!(narrow(&server, &search, &equal) >= 1);
 }

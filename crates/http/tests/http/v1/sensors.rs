@@ -1,16 +1,14 @@
 //! The routes for sensors and layers.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use framewire_emulator::embedded::Rom;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::live::client::{Events, Rpc};
 use super::live::script::connected;
-use super::ok;
 use super::problems::{problem, problem_says};
-use crate::support::{Server, core};
+use super::{ok, sent};
+use crate::support::Server;
 
 /// A program that runs the cartridge's rumble motor while bit 3 at 0x02000000 is set.
 const RUMBLE: [u32; 8] = [
@@ -36,8 +34,7 @@ fn rumbling() -> Server {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rumble.gba");
     std::fs::write(&path, &rom).unwrap();
-    let emulator = core(Rom::File(path), true, Vec::new());
-    Server::over(folder, move |_| Arc::new(emulator), |_| {})
+    Server::playing(path, folder, true, |_| {})
 }
 
 #[test]
@@ -56,20 +53,16 @@ fn streams_and_subscriptions_report_rumble_as_an_event() {
     }
 }
 
-fn put(server: &Server, path: &str, body: Value) -> Value {
-    ok(&server.request("PUT", path, body.to_string().as_bytes()))
-}
-
 #[test]
 fn sensors_are_set_and_read() {
     let server = Server::start();
-    put(&server, "/v1/sensors", json!({"tilt_x": -0.25, "light": 0.5}));
-    put(&server, "/v1/sensors", json!({"gyro": 1}));
+    sent(&server, "PUT", "/v1/sensors", &json!({"tilt_x": -0.25, "light": 0.5}), 200);
+    sent(&server, "PUT", "/v1/sensors", &json!({"gyro": 1}), 200);
     let mut sensors = ok(&server.get("/v1/sensors"));
     sensors.as_object_mut().unwrap().remove("frame").unwrap();
     assert_eq!(sensors, json!({"tilt_x": -0.25, "tilt_y": 0.0, "gyro": 1.0, "light": 0.5}));
-    let recording = json!({"name": "a"}).to_string();
-    let error = problem(&server.request("POST", "/v1/recordings", recording.as_bytes()), 503);
+    let recording = json!({"name": "a"});
+    let error = problem(&server.send("POST", "/v1/recordings", &recording), 503);
     assert!(error["detail"].as_str().unwrap().contains("recordings do not hold sensors"), "{error}");
     for (body, says) in [
         (json!({"tilt_y": 1.5}), "tilt_y is 1.5; accepted is -1 to 1"),
@@ -77,12 +70,12 @@ fn sensors_are_set_and_read() {
         (json!({}), "no sensor is given"),
         (json!({"tilt": 1}), "tilt"),
     ] {
-        problem_says(&server.request("PUT", "/v1/sensors", body.to_string().as_bytes()), 400, says);
+        problem_says(&server.send("PUT", "/v1/sensors", &body), 400, says);
     }
     // As a signed 32-bit number, this is -1000.
     let op = json!({"op": "set_sensor", "sensor": "gyro", "thousandths": 4_294_966_296_u32});
-    let batch = json!({"ops": [op]}).to_string();
-    problem_says(&server.request("POST", "/v1/batch", batch.as_bytes()), 400, "-1000 to 1000");
+    let batch = json!({"ops": [op]});
+    problem_says(&server.send("POST", "/v1/batch", &batch), 400, "-1000 to 1000");
 }
 
 #[test]
@@ -95,7 +88,7 @@ fn layers_are_listed_and_switched_off_and_on() {
     let whole = picture();
     let switch = |enabled: bool| {
         for name in ["bg0", "bg1", "bg2", "bg3", "obj"] {
-            put(&server, &format!("/v1/layers/{name}"), json!({"enabled": enabled}));
+            sent(&server, "PUT", &format!("/v1/layers/{name}"), &json!({"enabled": enabled}), 200);
         }
     };
     switch(false);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::problems::problem;
-use super::{body, sent};
+use super::{json_of, posted, sent};
 use crate::support::{Server, field};
 
 fn write(server: &Server, offset: u32, value: u8) {
@@ -18,15 +18,15 @@ fn read(server: &Server, offset: u32) -> i64 {
 #[test]
 fn a_state_is_downloaded_and_uploaded() {
     let server = Server::paused();
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 30}), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 30}));
     write(&server, 0, 7);
     for (query, kind) in [("", "image/png"), ("?flags=0", "application/octet-stream")] {
         let state = server.get(&format!("/v1/state{query}"));
         assert_eq!((state.status, state.header("content-type")), (200, Some(kind)));
         assert_eq!(state.header("framewire-frame"), Some("30"));
-        sent(&server, "POST", "/v1/advance", &json!({"frames": 2}), 200);
+        posted(&server, "/v1/advance", &json!({"frames": 2}));
         write(&server, 0, 8);
-        let loaded = body(&server.request("PUT", "/v1/state", &state.body), 200);
+        let loaded = json_of(&server.request("PUT", "/v1/state", &state.body), 200);
         assert_eq!((&loaded["frame"], read(&server, 0)), (&30.into(), 7));
     }
 }
@@ -34,18 +34,18 @@ fn a_state_is_downloaded_and_uploaded() {
 #[test]
 fn a_battery_save_is_downloaded_and_uploaded() {
     let server = Server::paused();
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 30}), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 30}));
     let save = server.get("/v1/save");
     assert_eq!((save.status, save.header("content-type")), (200, Some("application/octet-stream")));
     assert_eq!((save.header("framewire-frame"), save.body.len()), (Some("30"), 32 << 10));
     let mut other = save.body.clone();
     other[100] = 0x5A;
-    let loaded = body(&server.request("PUT", "/v1/save", &other), 200);
+    let loaded = json_of(&server.request("PUT", "/v1/save", &other), 200);
     assert_eq!(loaded["frame"], 0, "the game was reset");
     assert_eq!(server.number("/core/read8?address=0x0E000064"), 0x5A);
     assert!(server.get("/v1/save").body == other);
     // Nothing of the old save remains after a shorter one.
-    body(&server.request("PUT", "/v1/save", &other[..0x100]), 200);
+    json_of(&server.request("PUT", "/v1/save", &other[..0x100]), 200);
     let shorter = [&other[..0x100], &[0xFF; (32 << 10) - 0x100]].concat();
     assert!(server.get("/v1/save").body == shorter);
     problem(&server.request("PUT", "/v1/save", b""), 400);
@@ -95,14 +95,14 @@ fn a_state_of_another_game_is_loaded_only_with_force() {
         "{detail}"
     );
     assert_eq!(read(&server, 3), 1);
-    body(&server.request("PUT", "/v1/state?force=true", &state), 200);
+    json_of(&server.request("PUT", "/v1/state?force=true", &state), 200);
     assert_eq!(read(&server, 3), 77);
 }
 
 #[test]
 fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
     let server = Server::paused();
-    sent(&server, "POST", "/v1/advance", &json!({"frames": 60}), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 60}));
     write(&server, 1, 42);
     let request = json!({"name": "before-boss", "note": "with “bombs”"});
     let made = sent(&server, "POST", "/v1/snapshots", &request, 201);
@@ -111,20 +111,20 @@ fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
     assert_eq!(made["checksum"].as_str().map(str::len), Some(8));
     assert!(made["size"].as_u64().unwrap() > 1000 && made["time"].as_str().unwrap().ends_with('Z'), "{made}");
 
-    let listed = body(&server.get("/v1/snapshots"), 200);
+    let listed = json_of(&server.get("/v1/snapshots"), 200);
     assert_eq!(listed, json!({"snapshots": [made], "total": 1, "next": null}));
-    assert_eq!(body(&server.get("/v1/snapshots/Before-Boss"), 200), made);
+    assert_eq!(json_of(&server.get("/v1/snapshots/Before-Boss"), 200), made);
     let picture = server.get(made["picture"].as_str().unwrap());
     assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/png")));
     assert_eq!(framewire_media::png::size(&picture.body).unwrap(), (240, 160));
 
     write(&server, 1, 43);
-    let loaded = sent(&server, "POST", "/v1/snapshots/before-boss/load", &json!({}), 200);
+    let loaded = posted(&server, "/v1/snapshots/before-boss/load", &json!({}));
     assert_eq!((&loaded["frame"], read(&server, 1)), (&60.into(), 42));
     // The snapshot's file can be loaded as a state too.
     write(&server, 1, 44);
     let file = server.get("/v1/snapshots/before-boss/file").body;
-    body(&server.request("PUT", "/v1/state", &file), 200);
+    json_of(&server.request("PUT", "/v1/state", &file), 200);
     assert_eq!(read(&server, 1), 42);
 
     let change = json!({"name": "boss", "note": "later"});
@@ -133,21 +133,18 @@ fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
     problem(&server.get("/v1/snapshots/before-boss"), 404);
     assert_eq!(server.request("DELETE", "/v1/snapshots/boss", b"").status, 204);
     problem(&server.request("DELETE", "/v1/snapshots/boss", b""), 404);
-    assert_eq!(body(&server.get("/v1/snapshots"), 200)["total"], 0);
+    assert_eq!(json_of(&server.get("/v1/snapshots"), 200)["total"], 0);
 }
 
 #[test]
 fn names_are_checked_and_snapshots_are_overwritten_only_on_request() {
     let server = Server::paused();
     for name in ["", "..", "../x", "a b", "diff", "nul", "x/y", &"x".repeat(65)] {
-        let error = problem(
-            &server.request("POST", "/v1/snapshots", json!({"name": name}).to_string().as_bytes()),
-            400,
-        );
+        let error = problem(&server.send("POST", "/v1/snapshots", &json!({"name": name})), 400);
         assert_eq!(error["parameter"], "name");
     }
-    let long = json!({"name": "a", "note": "x".repeat(1025)}).to_string();
-    assert_eq!(problem(&server.request("POST", "/v1/snapshots", long.as_bytes()), 400)["parameter"], "note");
+    let long = json!({"name": "a", "note": "x".repeat(1025)});
+    assert_eq!(problem(&server.send("POST", "/v1/snapshots", &long), 400)["parameter"], "note");
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "a"}), 201);
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "b"}), 201);
     let error = problem(&server.request("POST", "/v1/snapshots", br#"{"name": "A"}"#), 409);
@@ -157,11 +154,11 @@ fn names_are_checked_and_snapshots_are_overwritten_only_on_request() {
     let made = server.request("POST", "/v1/snapshots", br#"{"name": "c"}"#);
     assert_eq!((made.status, made.header("location")), (201, Some("/v1/snapshots/c")));
     assert_eq!(server.request("DELETE", "/v1/snapshots/c", b"").status, 204);
-    sent(&server, "POST", "/v1/snapshots", &json!({"name": "A", "replace": true}), 200);
+    posted(&server, "/v1/snapshots", &json!({"name": "A", "replace": true}));
     // A snapshot without a name gets the time as its name.
     let named = sent(&server, "POST", "/v1/snapshots", &json!({}), 201);
     assert!(named["name"].as_str().unwrap().starts_with("20"), "{named}");
-    let page = body(&server.get("/v1/snapshots?offset=1&limit=1"), 200);
+    let page = json_of(&server.get("/v1/snapshots?offset=1&limit=1"), 200);
     assert_eq!(
         (&page["total"], &page["next"], &page["snapshots"][0]["name"]),
         (&3.into(), &2.into(), &"a".into())
@@ -187,16 +184,16 @@ fn a_diff_lists_ranges_with_old_and_new_bytes() {
         json!({"domain": "wram", "offset": address - 0x0200_0000, "bank": null, "address": address, "symbol": symbol,
                "length": length, "watch": format!("bytes[{address:#x}, {length}]"), "old": old, "new": new})
     };
-    let now = body(&server.get("/v1/snapshots/diff?from=old&encoding=hex"), 200);
+    let now = json_of(&server.get("/v1/snapshots/diff?from=old&encoding=hex"), 200);
     assert_eq!(now["ranges"], json!([range(0, "0000", "0102"), range(5, "00", "03")]));
     assert_eq!((&now["total"], &now["bytes"], &now["next"]), (&2.into(), &3.into(), &Value::Null));
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "new"}), 201);
-    let page = body(&server.get("/v1/snapshots/diff?from=old&to=new&encoding=hex&limit=1"), 200);
+    let page = json_of(&server.get("/v1/snapshots/diff?from=old&to=new&encoding=hex&limit=1"), 200);
     assert_eq!((&page["ranges"], &page["next"]), (&json!([range(0, "0000", "0102")]), &1.into()));
-    let joined = body(&server.get("/v1/snapshots/diff?from=old&to=new&encoding=hex&join=3"), 200);
+    let joined = json_of(&server.get("/v1/snapshots/diff?from=old&to=new&encoding=hex&join=3"), 200);
     assert_eq!(joined["ranges"], json!([range(0, "000000000000", "010200000003")]));
-    assert_eq!(body(&server.get("/v1/snapshots/diff?from=old&to=new"), 200)["ranges"][0]["new"], "AQI=");
-    assert_eq!(body(&server.get("/v1/snapshots/diff?from=old&to=new&domain=iwram"), 200)["total"], 0);
+    assert_eq!(json_of(&server.get("/v1/snapshots/diff?from=old&to=new"), 200)["ranges"][0]["new"], "AQI=");
+    assert_eq!(json_of(&server.get("/v1/snapshots/diff?from=old&to=new&domain=iwram"), 200)["total"], 0);
     problem(&server.get("/v1/snapshots/diff?from=old&to=new&domain=nowhere"), 400);
     problem(&server.get("/v1/snapshots/diff?from=old&to=nothing"), 404);
     problem(&server.get("/v1/snapshots/diff"), 400);

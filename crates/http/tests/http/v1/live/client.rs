@@ -8,7 +8,7 @@ use tungstenite::client::IntoClientRequest;
 use tungstenite::protocol::Message;
 use tungstenite::{Error, WebSocket};
 
-use crate::support::{Reply, Server, encoded, open_streams, wait_for};
+use crate::support::{Server, encoded, open_streams, wait_for};
 
 /// An event, from a stream of server-sent events or over JSON-RPC.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,16 +228,4 @@ fn event(message: &Value) -> Event {
 /// Waits until this many requests wait for a condition or a frame.
 pub fn wait_for_waiters(server: &Server, count: usize) {
     wait_for("requests that wait", || open_streams(server, "wait") == count);
-}
-
-/// Sends a POST with a JSON body.
-pub fn post(server: &Server, target: &str, body: &Value) -> Reply {
-    server.request("POST", target, body.to_string().as_bytes())
-}
-
-/// The JSON of a reply, which must have this status.
-#[track_caller]
-pub fn json_of(reply: &Reply, status: u16) -> Value {
-    assert_eq!(reply.status, status, "{}", reply.text());
-    serde_json::from_slice(&reply.body).unwrap()
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
 use super::client::{Event, Events, Rpc, watch};
-use super::script::{ScriptPort, ready};
+use super::script::connected_with;
 use super::watches::readers;
 use crate::support::{Server, core, field, repository, wait_for};
 use crate::v1::measure_alone;
@@ -45,9 +45,7 @@ fn no_client_misses_a_change_of_an_embedded_core() {
 
 #[test]
 fn no_client_misses_a_change_of_an_attached_mgba() {
-    let port = ScriptPort::new();
-    let (core, server) = (port.core(), port.server(allow_stalls));
-    ready(&server);
+    let (core, server) = connected_with(allow_stalls);
     crowd(&server, &core);
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::client::{json_of, post};
 use crate::support::Server;
+use crate::v1::json_of;
 
 /// If two schemas had the same name, one would silently replace the other, and describe the wrong fields.
 #[test]
@@ -17,9 +17,9 @@ fn the_document_describes_the_fields_of_requests_and_replies() {
     };
     let wait = &document["paths"]["/v1/wait"]["post"];
     assert_eq!(resolved(&wait["requestBody"])["required"], json!(["until"]));
-    json_of(&post(&server, "/v1/watches", &json!({"watch": ["score"]})), 201);
+    json_of(&server.send("POST", "/v1/watches", &json!({"watch": ["score"]})), 201);
     for (path, given) in [
-        ("/v1/wait", post(&server, "/v1/wait", &json!({"until": "1"}))),
+        ("/v1/wait", server.send("POST", "/v1/wait", &json!({"until": "1"}))),
         ("/v1/watches", server.get("/v1/watches")),
         ("/v1/emulators", server.get("/v1/emulators")),
         ("/v1/symbols", server.get("/v1/symbols")),

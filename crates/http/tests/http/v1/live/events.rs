@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use super::client::{Events, Rpc, json_of, post, watch};
-use super::script::{ScriptPort, ready};
+use super::client::{Events, Rpc, watch};
+use super::script::{ScriptPort, connected, ready};
 use crate::support::{Server, repository, wait_for};
 use crate::v1::problems::problem_says;
+use crate::v1::{json_of, posted};
 
 #[test]
 fn resets_are_also_reported_to_readers_that_resume_later() {
@@ -26,7 +27,7 @@ fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
     let path = server.rebuilt_demo();
-    json_of(&post(&server, "/v1/load", &json!({"path": path})), 200);
+    posted(&server, "/v1/load", &json!({"path": path}));
     let game = events.wait_for("game");
     let checksum = json_of(&server.get("/v1/emulator"), 200)["checksum"].clone();
     assert_eq!((&game.data["title"], &game.data["checksum"]), (&"FRAMEWIRE".into(), &checksum));
@@ -52,11 +53,11 @@ fn events_of_the_emulator_are_reported() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
     server.post_ok("/coreadapter/reset", "");
-    json_of(&post(&server, "/v1/pause", &json!({})), 200);
+    posted(&server, "/v1/pause", &json!({}));
     events.wait_for("paused");
-    json_of(&post(&server, "/v1/resume", &json!({})), 200);
+    posted(&server, "/v1/resume", &json!({}));
     events.wait_for("running");
-    let played = json_of(&post(&server, "/v1/tap", &json!({"keys": ["A"]})), 200);
+    let played = posted(&server, "/v1/tap", &json!({"keys": ["A"]}));
     let over = events.wait_for("input");
     assert_eq!((&over.data["id"], &over.data["cancelled"]), (&played["id"], &false.into()));
 }
@@ -101,10 +102,7 @@ fn streams_continue_after_an_attached_mgba_disconnects_and_reconnects() {
 /// mGBA loads another game, and then the first game again.
 #[test]
 fn symbols_of_an_attached_mgba_work_only_while_their_game_runs() {
-    let port = ScriptPort::new();
-    let server = port.server(|_| {});
-    let _core = port.core();
-    ready(&server);
+    let (_core, server) = connected();
     wait_for("the game", || server.get("/v1/emulator").text().contains("FRAMEWIRE"));
     let mut events = Events::open(&server, "/v1/events");
     json_of(&server.get("/v1/memory/score"), 200);
@@ -116,7 +114,7 @@ fn symbols_of_an_attached_mgba_work_only_while_their_game_runs() {
     {
         let path = server.file(name);
         std::fs::write(&path, rom).unwrap();
-        json_of(&post(&server, "/v1/load", &json!({"path": path})), 200);
+        posted(&server, "/v1/load", &json!({"path": path}));
         assert_eq!(events.wait_for("game").data["title"], title);
         let reply = server.get("/v1/memory/score");
         assert_eq!(reply.status, status, "{}", reply.text());

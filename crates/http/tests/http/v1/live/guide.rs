@@ -4,9 +4,10 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::client::{Rpc, json_of, post};
+use super::client::Rpc;
 use super::script::connected;
 use crate::support::{Server, repository};
+use crate::v1::posted;
 
 /// How many times each example runs. If the wait came after the tap, most runs would miss the condition.
 const ROUNDS: usize = 10;
@@ -24,8 +25,8 @@ fn example(language: &str, number: usize) -> String {
 
 /// Waits until the game reads the keys and sees none.
 fn wait_until_no_key_is_seen(server: &Server) {
-    let waited = post(server, "/v1/wait", &json!({"until": "u32[frame] > 10 and held == 0"}));
-    assert_eq!(json_of(&waited, 200)["held"], true);
+    let waited = posted(server, "/v1/wait", &json!({"until": "u32[frame] > 10 and held == 0"}));
+    assert_eq!(waited["held"], true);
 }
 
 fn wait_and_tap(server: &Server) {
@@ -66,7 +67,7 @@ fn watch_and_tap(server: &Server) {
 #[test]
 fn the_examples_notice_a_condition_that_holds_for_one_frame() {
     let server = Server::start();
-    assert_eq!(post(&server, "/v1/speed", &json!({"speed": "unlimited"})).status, 200);
+    assert_eq!(server.send("POST", "/v1/speed", &json!({"speed": "unlimited"})).status, 200);
     run(&server);
     wait_and_tap(&server);
     watch_and_tap(&server);

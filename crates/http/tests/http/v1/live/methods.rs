@@ -7,8 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use framewire_http::{Files, Token, Tokens};
 use serde_json::{Value, json};
 
-use super::client::{Rpc, json_of};
+use super::client::Rpc;
 use crate::support::{Server, field, wait_for};
+use crate::v1::json_of;
 
 /// Routes with endless replies. They are not methods.
 const STREAMS: [&str; 6] = ["audio", "events", "jsonRpc", "video", "videoMultipart", "watch"];

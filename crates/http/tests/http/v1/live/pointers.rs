@@ -2,23 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Events, Rpc, json_of, post, watch};
+use super::client::{Events, Rpc, watch};
 use super::script::connected;
 use crate::support::{Server, encoded, field, wait_for};
 use crate::v1::problems::{problem, problem_says};
+use crate::v1::{json_of, posted, sent};
 
 fn batch(server: &Server, ops: Value) -> Value {
-    json_of(&post(server, "/v1/batch", &json!({"ops": ops, "encoding": "hex"})), 200)
+    posted(server, "/v1/batch", &json!({"ops": ops, "encoding": "hex"}))
 }
 
 fn values(server: &Server, ops: Value) -> Vec<Value> {
     let done = batch(server, ops);
     let results = done["results"].as_array().unwrap();
     results.iter().map(|result| result.get("value").unwrap_or_else(|| panic!("{done}")).clone()).collect()
-}
-
-fn put(server: &Server, path: &str, body: &Value, status: u16) -> Value {
-    json_of(&server.request("PUT", path, body.to_string().as_bytes()), status)
 }
 
 /// The addresses of a pointer and of the number that it points to. The game uses neither of them.
@@ -54,8 +51,8 @@ fn follows_pointers(server: &Server) {
     let read = json_of(&server.get(&format!("{path}?length=2&encoding=hex")), 200);
     assert_eq!((&read["address"], &read["data"]), (&number.into(), &"3412".into()), "{read}");
     assert_eq!(server.get(&format!("{path}?length=2&format=raw")).body, [0x34, 0x12]);
-    put(server, &path, &json!({"value": 77, "type": "u32"}), 200);
-    put(server, &format!("/v1/memory/{}", encoded("u32[scratch]+8")), &json!({"data": "AQI="}), 200);
+    sent(server, "PUT", &path, &json!({"value": 77, "type": "u32"}), 200);
+    sent(server, "PUT", &format!("/v1/memory/{}", encoded("u32[scratch]+8")), &json!({"data": "AQI="}), 200);
     let many = format!(
         "/v1/memory?address={0}&address={1}&type=u32",
         encoded("u32[scratch]+4"),
@@ -68,7 +65,7 @@ fn follows_pointers(server: &Server) {
 
 fn refuses_invalid_pointers(server: &Server) {
     let (pointer, _) = pointer();
-    put(server, &format!("/v1/memory/{pointer}"), &json!({"value": 0x1000_0000, "type": "u32"}), 200);
+    sent(server, "PUT", &format!("/v1/memory/{pointer}"), &json!({"value": 0x1000_0000, "type": "u32"}), 200);
     let path = |text: &str| format!("/v1/memory/{}", encoded(text));
     for (text, says) in [
         ("u32[scratch]", "address is 0x10000000, which is not on the bus"),
@@ -86,14 +83,14 @@ fn refuses_invalid_pointers(server: &Server) {
     );
     assert_eq!(done["failed"], 1, "{done}");
     let in_domain = json!({"ops": [{"op": "read", "address": "u32[scratch]", "domain": "wram"}]});
-    problem(&post(server, "/v1/batch", &in_domain), 400);
+    problem(&server.send("POST", "/v1/batch", &in_domain), 400);
 }
 
 fn freezes_values(server: &Server) {
     let (pointer, number) = pointer();
     values(server, json!([{"op": "write32", "address": pointer, "value": number}]));
-    put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
-    put(server, &format!("/v1/freeze/{}", encoded("u32[scratch]")), &json!({"data": "AQID"}), 200);
+    sent(server, "PUT", "/v1/freeze/lives", &json!({"value": 3}), 200);
+    sent(server, "PUT", &format!("/v1/freeze/{}", encoded("u32[scratch]")), &json!({"data": "AQID"}), 200);
     let kept = values(
         server,
         json!([
@@ -136,7 +133,7 @@ fn freezes_values(server: &Server) {
     ]);
     let later =
         json!({"ops": written, "steps": [{"frames": 3}], "then": [{"op": "read", "address": "lives"}]});
-    assert_eq!(json_of(&post(server, "/v1/run", &later), 200)["then"][0]["value"], 2);
+    assert_eq!(posted(server, "/v1/run", &later)["then"][0]["value"], 2);
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     assert_eq!(json_of(&server.get("/v1/freeze"), 200)["frozen"], json!([]));
     // If frozen values overlap, the later one is written last.
@@ -146,7 +143,7 @@ fn freezes_values(server: &Server) {
     ]);
     values(server, overlapping);
     let until = json!({"until": format!("frame > {}", json_of(&server.get("/v1/emulator"), 200)["frame"].as_u64().unwrap() + 2)});
-    json_of(&post(server, "/v1/wait", &until), 200);
+    posted(server, "/v1/wait", &until);
     let read = json!([{"op": "read16", "address": number + 8}, {"op": "unfreeze", "address": "*"}]);
     assert_eq!(values(server, read)[0], json!(0x1122));
     for (path, body, says) in [
@@ -156,13 +153,13 @@ fn freezes_values(server: &Server) {
         ("/v1/freeze/0", json!({"value": 1}), "BIOS"),
         ("/v1/freeze/lives", json!({}), "either value"),
     ] {
-        problem_says(&server.request("PUT", path, body.to_string().as_bytes()), 400, says);
+        problem_says(&server.send("PUT", path, &body), 400, says);
     }
 }
 
 fn appends_timelines(server: &Server) {
-    let input = |body: Value| json_of(&post(server, "/v1/input", &body), 200);
-    let lockstep = |timeout: u32| json_of(&post(server, "/v1/lockstep", &json!({"timeout": timeout})), 200);
+    let input = |body: Value| posted(server, "/v1/input", &body);
+    let lockstep = |timeout: u32| posted(server, "/v1/lockstep", &json!({"timeout": timeout}));
     // Without lockstep, the timelines could end before the requests that depend on them.
     lockstep(60_000);
     let first = input(json!({"sequence": "A:40 .:20"}));
@@ -171,19 +168,18 @@ fn appends_timelines(server: &Server) {
     let start = first["first"].as_u64().unwrap();
     assert_eq!((&second["first"], &second["last"]), (&(start + 60).into(), &(start + 64).into()), "{second}");
     assert_eq!((&third["first"], &third["last"]), (&(start + 65).into(), &(start + 69).into()), "{third}");
-    problem_says(&post(server, "/v1/tap", &json!({"keys": ["B"]})), 409, "plays B");
+    problem_says(&server.send("POST", "/v1/tap", &json!({"keys": ["B"]})), 409, "plays B");
     // `held` contains the keys that the game saw.
     let seen = |key: &str, frames: u32| json!({"until": format!("held == {key}"), "frames": frames});
     let body = json!({"steps": [seen("1", 60), seen("0", 60), seen("1", 60), seen("2", 60), seen("0", 60)]});
-    let done = json_of(&post(server, "/v1/run", &body), 200);
+    let done = posted(server, "/v1/run", &body);
     assert_eq!(done["why"], "condition", "{done}");
     let frame = |step: usize| done["steps"][step]["frame"].as_u64().unwrap();
     assert_eq!((frame(2) - frame(1), frame(3) - frame(2), frame(4) - frame(3)), (20, 5, 2), "{done}");
     lockstep(0);
     let path = format!("/v1/input/{}", third["id"]);
     wait_for("the end of the timeline", || json_of(&server.get(&path), 200)["over"]["cancelled"] == false);
-    let fourth =
-        json_of(&post(server, "/v1/input?wait=true", &json!({"sequence": "L:2", "append": true})), 200);
+    let fourth = posted(server, "/v1/input?wait=true", &json!({"sequence": "L:2", "append": true}));
     assert_eq!(
         (&fourth["first"], &fourth["over"]["cancelled"]),
         (&(fourth["frame"].as_u64().unwrap() + 1).into(), &false.into())
@@ -207,29 +203,29 @@ fn watches_pointers(server: &Server) {
     let change = rpc.next().unwrap().data;
     let expected = json!({text: {"old": 7, "new": 9}, larger: {"old": false, "new": true}});
     assert_eq!(change["changes"], expected, "{change}");
-    let waited = post(server, "/v1/wait", &json!({"until": format!("{text} == 9"), "frames": 600}));
-    assert_eq!(json_of(&waited, 200)["held"], true);
+    let waited = posted(server, "/v1/wait", &json!({"until": format!("{text} == 9"), "frames": 600}));
+    assert_eq!(waited["held"], true);
     let waiting = json!({"until": format!("{text} == 10"), "frames": 6});
-    assert_eq!(json_of(&post(server, "/v1/wait", &waiting), 200)["held"], false);
+    assert_eq!(posted(server, "/v1/wait", &waiting)["held"], false);
     write(pointer, 0xFFFF_FFFF);
-    let waited = post(server, "/v1/wait", &json!({"until": format!("{text} == 9"), "frames": 6}));
-    assert_eq!(json_of(&waited, 200)["held"], false, "there is no such memory");
+    let waited = posted(server, "/v1/wait", &json!({"until": format!("{text} == 9"), "frames": 6}));
+    assert_eq!(waited["held"], false, "there is no such memory");
     for (text, says) in [("u32[u32[scratch]", "`]` is missing"), ("u8[u32[0x10000000]]", "0x10000000")] {
-        problem_says(&post(server, "/v1/wait", &json!({"until": text})), 400, says);
+        problem_says(&server.send("POST", "/v1/wait", &json!({"until": text})), 400, says);
     }
 }
 
 /// Recordings do not contain writes to memory, so a recording and a frozen value exclude each other.
 fn records_no_frozen_values(server: &Server) {
-    let record = |name: &str| post(server, "/v1/recordings", &json!({"name": name}));
-    put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
+    let record = |name: &str| server.send("POST", "/v1/recordings", &json!({"name": name}));
+    sent(server, "PUT", "/v1/freeze/lives", &json!({"value": 3}), 200);
     problem_says(&record("first"), 503, "value at lives is frozen");
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     json_of(&record("second"), 201);
     let error = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 503);
     assert!(error["detail"].as_str().unwrap().contains("is being recorded or replayed"), "{error}");
     json_of(&server.request("DELETE", "/v1/recording", b""), 200);
-    put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
+    sent(server, "PUT", "/v1/freeze/lives", &json!({"value": 3}), 200);
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
 }
 
@@ -253,9 +249,9 @@ fn names_structures(server: &Server) {
     let path = format!("/v1/memory/{}", encoded("party[2].hp"));
     let read = json_of(&server.get(&path), 200);
     assert_eq!(read, json!({"frame": read["frame"], "address": 0x0200_0126, "type": "u16", "value": 345}));
-    put(server, &format!("/v1/freeze/{}", encoded("party[1].hp")), &json!({"value": 9}), 200);
+    sent(server, "PUT", &format!("/v1/freeze/{}", encoded("party[1].hp")), &json!({"value": 9}), 200);
     let until = json!({"until": "party[1].hp == 9 and party[2].money == 1234", "frames": 300});
-    assert_eq!(json_of(&post(server, "/v1/wait", &until), 200)["held"], true);
+    assert_eq!(posted(server, "/v1/wait", &until)["held"], true);
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     for (text, says) in
         [("party[3].hp", "0 to 2"), ("party[2].xp", "fields of `party`"), ("party.hp", "fields of `party`")]
@@ -286,13 +282,13 @@ fn reads_texts(server: &Server) {
     let found = values(server, written);
     assert_eq!((&found[1], &found[3]), (&json!("FWORDS"), &json!("WORD")));
     assert_eq!(found[4].as_object().unwrap().values().collect::<Vec<_>>(), [&json!(1), &json!(0)]);
-    let waited = post(server, "/v1/wait", &json!({"until": "text[scratch+33] == \"WORDS\"", "frames": 60}));
-    assert_eq!(json_of(&waited, 200)["held"], true);
+    let waited = posted(server, "/v1/wait", &json!({"until": "text[scratch+33] == \"WORDS\"", "frames": 60}));
+    assert_eq!(waited["held"], true);
     watches_texts(server);
     let path = "/v1/memory/scratch?length=4&format=text";
     assert_eq!(json_of(&server.get(path), 200)["text"], " \u{1}");
     let find = |body: Value| {
-        let found = json_of(&post(server, "/v1/find", &body), 200);
+        let found = posted(server, "/v1/find", &body);
         (found["count"].clone(), found["places"][0]["address"].clone(), found["places"][0]["symbol"].clone())
     };
     let at = |offset: u32| (json!(1), json!(field("scratch") + offset), json!(format!("scratch[{offset}]")));
@@ -316,7 +312,7 @@ fn reads_texts(server: &Server) {
         (json!({"bytes": "?"}), "base64"),
         (json!({"text": "A", "limit": 0}), "1 to 10000"),
     ] {
-        let error = problem(&post(server, "/v1/find", &body), 400);
+        let error = problem(&server.send("POST", "/v1/find", &body), 400);
         assert!(error["detail"].as_str().unwrap().contains(says), "{body}: {error}");
     }
     for (text, says) in [
@@ -329,7 +325,7 @@ fn reads_texts(server: &Server) {
         ("bytes[scratch, 4] > 5", "be compared"),
         ("bytes[scratch, 4] == \"0102\"", "2 bytes are compared with 4"),
     ] {
-        let error = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
+        let error = problem(&server.send("POST", "/v1/wait", &json!({"until": text})), 400);
         assert!(error["detail"].as_str().unwrap().contains(says), "{text}: {error}");
     }
 }
@@ -355,26 +351,26 @@ fn watches_texts(server: &Server) {
     assert_eq!(changes[text], json!({"old": "FWORDS", "new": "GWORDS"}));
     assert_eq!(changes[bytes], json!({"old": true, "new": false}));
     let held = |until: &str| {
-        let waited = post(server, "/v1/wait", &json!({"until": until, "frames": 60}));
-        json_of(&waited, 200)["held"] == true
+        let waited = posted(server, "/v1/wait", &json!({"until": until, "frames": 60}));
+        waited["held"] == true
     };
     assert!(held("bytes[scratch+32, 2] == \"4757\" and lives > 0"));
     let ran = json!({"steps": [{"until": "bytes[u32[scratch], 1] != \"46\"", "frames": 60}]});
-    assert_eq!(json_of(&post(server, "/v1/run", &ran), 200)["why"], "condition");
+    assert_eq!(posted(server, "/v1/run", &ran)["why"], "condition");
     batch(server, json!([{"op": "write_range", "address": "scratch+32", "data": "46"}]));
 }
 
 fn writes_io(server: &Server) {
-    put(server, "/v1/io/bldy", &json!({"value": 5}), 200);
+    sent(server, "PUT", "/v1/io/bldy", &json!({"value": 5}), 200);
     problem(&server.request("PUT", "/v1/io/NOTHING", br#"{"value": 5}"#), 404);
     problem_says(&server.request("PUT", "/v1/io/DISPCNT", br#"{"value": 65536}"#), 400, "0 to 65535");
     let body = json!({"ops": [{"op": "write16", "address": 0x0400_0012, "value": 0}]});
-    json_of(&post(server, "/v1/batch", &body), 200);
+    posted(server, "/v1/batch", &body);
 }
 
 fn check(server: &Server) {
     let game = json!({"steps": [{"until": "u32[frame] > 60"}]});
-    json_of(&post(server, "/v1/run", &game), 200);
+    posted(server, "/v1/run", &game);
     follows_pointers(server);
     refuses_invalid_pointers(server);
     freezes_values(server);

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Events, Rpc, json_of, post, watch};
+use super::client::{Events, Rpc, watch};
 use super::script::connected;
 use crate::support::{Server, encoded, wait_for};
+use crate::v1::json_of;
 use crate::v1::problems::{problem, problem_says};
 
 /// Checks that an error is about `parameter`, and that its text contains `part`.
@@ -46,7 +47,7 @@ fn a_batch_that_an_attached_mgba_refuses_says_which_operation_is_wrong() {
         (json!({"op": "rewind", "frame": 4_000_000_000_u32, "line": 99}), 404, "kept"),
     ] {
         let ops = json!({"ops": [write, wrong, {"op": "current_frame"}]});
-        let error = problem(&post(&server, "/v1/batch", &ops), status);
+        let error = problem(&server.send("POST", "/v1/batch", &ops), status);
         assert_eq!(error["op"], 1, "{error}");
         assert!(error["detail"].as_str().unwrap().contains(says), "{error}");
         assert_eq!(json_of(&server.get("/v1/memory/scratch"), 200)["value"], 0, "nothing was written");
@@ -63,7 +64,7 @@ fn unknown_domains_and_emulators_are_refused() {
 #[test]
 fn the_error_for_a_wrong_wait_says_what_is_wrong() {
     let server = Server::start();
-    let refused = |body: &Value| problem(&post(&server, "/v1/wait", body), 400);
+    let refused = |body: &Value| problem(&server.send("POST", "/v1/wait", body), 400);
     assert!(refused(&json!({}))["detail"].as_str().unwrap().contains("until"));
     about(&refused(&json!({"until": "u8[0] ="})), "until", "column 7");
     about(&refused(&json!({"until": "u8[0]", "frames": 0})), "frames", "1 to 216000");
@@ -89,9 +90,9 @@ fn the_numbers_of_streams_and_watches_are_limited() {
     drop(open);
     // The watch of `/v1/events` continues without readers and counts too, so only two more can be created.
     for number in 1..3 {
-        json_of(&post(&server, "/v1/watches", &json!({"watch": [format!("u8[{number}]")]})), 201);
+        json_of(&server.send("POST", "/v1/watches", &json!({"watch": [format!("u8[{number}]")]})), 201);
     }
-    problem_says(&post(&server, "/v1/watches", &json!({"watch": ["u8[3]"]})), 503, "3 watches");
+    problem_says(&server.send("POST", "/v1/watches", &json!({"watch": ["u8[3]"]})), 503, "3 watches");
 }
 
 /// The number of readers of all watches.

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use framewire_http::{Token, Tokens};
 use serde_json::{Value, json};
 
-use super::client::{Rpc, json_of};
+use super::client::Rpc;
 use super::watches::readers;
 use crate::failures::{attached, silent_port};
 use crate::support::{Server, field, wait_for};
 use crate::until_good::until_good;
+use crate::v1::json_of;
 
 const SCRATCH: &str = "u16[0x02000100]";
 const ADDRESS: u32 = 0x0200_0100;

@@ -6,13 +6,14 @@ use framewire_emulator::Emulator;
 use framewire_protocol::Op;
 use serde_json::{Value, json};
 
-use super::client::{Rpc, json_of, post};
+use super::client::Rpc;
 use super::script::connected;
 use crate::support::{PATIENCE, Server, field, wait_for};
 use crate::v1::problems::{problem, problem_says};
+use crate::v1::{json_of, posted};
 
 fn run(server: &Server, body: &Value) -> Value {
-    json_of(&post(server, "/v1/run", body), 200)
+    posted(server, "/v1/run", body)
 }
 
 /// Runs the first frames of the game, in which it does not read keys yet.
@@ -54,7 +55,7 @@ fn finds_every_single_frame(server: &Server) {
 fn a_condition_that_holds_for_one_frame_is_never_missed() {
     let server = Server::start();
     finds_every_single_frame(&server);
-    json_of(&post(&server, "/v1/speed", &json!({"speed": "unlimited"})), 200);
+    posted(&server, "/v1/speed", &json!({"speed": "unlimited"}));
     finds_every_single_frame(&server);
 }
 
@@ -72,7 +73,7 @@ fn a_condition_that_holds_for_one_frame_is_never_missed_on_an_attached_mgba() {
 fn runs_steps(server: &Server) {
     begin(server);
     let read = json!({"ops": [{"op": "read", "address": "presses[0]"}]});
-    let before = json_of(&post(server, "/v1/batch", &read), 200)["results"][0]["value"].as_u64().unwrap();
+    let before = posted(server, "/v1/batch", &read)["results"][0]["value"].as_u64().unwrap();
     let done = run(
         server,
         &json!({
@@ -136,7 +137,7 @@ fn refuses_missing_memory(server: &Server) {
             "values: expressions[0]: address is 0x10000000",
         ),
     ] {
-        problem_says(&post(server, "/v1/run", &body), 400, says);
+        problem_says(&server.send("POST", "/v1/run", &body), 400, says);
         assert_eq!(json_of(&server.get("/v1/memory/scratch"), 200)["value"], 0, "{body}");
     }
 }
@@ -170,7 +171,7 @@ fn runs_exact_frames(server: &Server) {
 fn a_paused_core_runs_exactly_the_frames_of_a_run() {
     let server = Server::start();
     begin(&server);
-    json_of(&post(&server, "/v1/pause", &json!({})), 200);
+    posted(&server, "/v1/pause", &json!({}));
     runs_exact_frames(&server);
     let resume_and_pause =
         json!({"ops": [{"op": "resume"}], "steps": [{"frames": 3}], "then": [{"op": "pause"}]});
@@ -182,7 +183,7 @@ fn a_paused_core_runs_exactly_the_frames_of_a_run() {
 fn lockstep_runs_exactly_the_frames_of_a_run() {
     let (_core, server) = connected();
     begin(&server);
-    json_of(&post(&server, "/v1/lockstep", &json!({"timeout": 20_000})), 200);
+    posted(&server, "/v1/lockstep", &json!({"timeout": 20_000}));
     runs_exact_frames(&server);
 }
 
@@ -196,7 +197,7 @@ fn a_run_is_also_an_operation_in_batches_and_a_method() {
         {"op": "current_frame"},
         {"op": "evaluate", "values": {"pointed": "u8[u32[0x03007f00] * 0 + 0x02000100]", "lost": "u8[u32[0x02000100] - 1]"}},
     ]});
-    let done = json_of(&post(&server, "/v1/batch", &batch), 200);
+    let done = posted(&server, "/v1/batch", &batch);
     let value = |index: usize| &done["results"][index]["value"];
     assert_eq!(value(3).as_u64().unwrap() - value(1).as_u64().unwrap(), 3, "{done}");
     assert_eq!(value(4), &json!({"pointed": 0, "lost": null}), "{done}");
@@ -215,7 +216,7 @@ fn the_keys_of_a_client_that_disconnects_are_released() {
         format!("{head}content-type: application/json\r\n\r\n{body}").as_bytes(),
     )
     .unwrap();
-    let held = || json_of(&post(&server, "/v1/batch", &json!({"ops": [{"op": "get_keys"}]})), 200);
+    let held = || posted(&server, "/v1/batch", &json!({"ops": [{"op": "get_keys"}]}));
     wait_for("the key", || held()["results"][0]["value"] == 0x200);
     drop(stream);
     wait_for("the release of the key", || held()["results"][0]["value"] == 0);
@@ -245,10 +246,10 @@ fn the_error_for_an_invalid_run_names_the_place() {
         (json!({"steps": [{"frames": 1}], "values": {"x": "y z"}}), "values.x"),
         (json!({"steps": [{"frames": 1, "until": "u8[0x10000000] > 1"}]}), "steps[0].until[0]"),
     ] {
-        let error = problem(&post(&server, "/v1/run", &body), 400);
+        let error = problem(&server.send("POST", "/v1/run", &body), 400);
         let detail = error["detail"].as_str().unwrap();
         assert!(detail.contains(place), "{body}: {detail}");
     }
     let busy = json!({"ops": [{"op": "tap", "keys": ["A"], "frames": 600}], "steps": [{"hold": ["A"], "frames": 2}]});
-    problem_says(&post(&server, "/v1/run", &busy), 409, "plays A");
+    problem_says(&server.send("POST", "/v1/run", &busy), 409, "plays A");
 }

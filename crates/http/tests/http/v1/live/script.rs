@@ -49,8 +49,13 @@ impl ScriptPort {
 
 /// A core that runs the demo game and a script, and a server that is connected to the script.
 pub fn connected() -> (Embedded, Server) {
+    connected_with(|_| {})
+}
+
+/// Like [`connected`], for a server with other settings.
+pub fn connected_with(change: impl FnOnce(&mut App)) -> (Embedded, Server) {
     let port = ScriptPort::new();
-    let (core, server) = (port.core(), port.server(|_| {}));
+    let (core, server) = (port.core(), port.server(change));
     ready(&server);
     (core, server)
 }

@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{json_of, post, wait_for_waiters};
-use super::script::{ScriptPort, ready};
+use super::client::wait_for_waiters;
+use super::script::connected_with;
 use crate::support::{PATIENCE, Server, field};
 use crate::until_good::until_good;
 use crate::v1::problems::problem_says;
+use crate::v1::{json_of, posted};
 
 #[test]
 fn a_condition_that_already_holds_is_answered_at_once() {
     let server = Server::start();
-    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 0"})), 200);
+    let waited = posted(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 0"}));
     assert_eq!((&waited["held"], &waited["frames"]), (&true.into(), &0.into()));
 }
 
@@ -22,7 +23,7 @@ fn a_condition_that_already_holds_is_answered_at_once() {
 /// the game. Returns the reply.
 fn wait_and_resume(server: &Server, until: &str) -> Value {
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| post(server, "/v1/wait", &json!({"until": until})));
+        let waiting = scope.spawn(|| server.send("POST", "/v1/wait", &json!({"until": until})));
         wait_for_waiters(server, 1);
         assert_eq!(server.post("/v1/resume").status, 200);
         json_of(&waiting.join().unwrap(), 200)
@@ -56,27 +57,25 @@ fn a_wait_ends_after_its_frames_even_while_the_memory_changes() {
     for until in
         [format!("u32[{}] == 0xffffffff", field("frame")), "u8[0x02000100] == 1".into(), "1 / 0".into()]
     {
-        let waited = json_of(&post(&server, "/v1/wait", &json!({"until": until, "frames": 25})), 200);
+        let waited = posted(&server, "/v1/wait", &json!({"until": until, "frames": 25}));
         assert_eq!((&waited["held"], &waited["frames"]), (&false.into(), &25.into()), "{until}");
     }
 }
 
 #[test]
 fn waits_on_an_attached_mgba_end_in_the_exact_frame_too() {
-    let port = ScriptPort::new();
-    let (_core, server) = (port.core(), port.server(|app| app.deadline = PATIENCE));
-    ready(&server);
+    let (_core, server) = connected_with(|app| app.deadline = PATIENCE);
     // In lockstep, the game cannot run past the conditions before the waits begin.
-    json_of(&post(&server, "/v1/lockstep", &json!({"timeout": 60_000})), 200);
+    posted(&server, "/v1/lockstep", &json!({"timeout": 60_000}));
     let now = json_of(&server.get("/v1/memory/frame"), 200)["value"].as_u64().unwrap();
     let frames = thread::scope(|scope| {
         let server = &server;
         let waiting = [now + 100, now + 130].map(|frame| {
             let until = json!({"until": format!("u32[frame] >= {frame}")});
-            scope.spawn(move || post(server, "/v1/wait", &until))
+            scope.spawn(move || server.send("POST", "/v1/wait", &until))
         });
         wait_for_waiters(server, 2);
-        json_of(&post(server, "/v1/lockstep", &json!({"timeout": 0})), 200);
+        posted(server, "/v1/lockstep", &json!({"timeout": 0}));
         waiting.map(|waiting| {
             let waited = json_of(&waiting.join().unwrap(), 200);
             assert_eq!(waited["held"], true);
@@ -84,7 +83,7 @@ fn waits_on_an_attached_mgba_end_in_the_exact_frame_too() {
         })
     });
     assert_eq!(frames[1] - frames[0], 30);
-    let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "score > 999999", "frames": 20})), 200);
+    let waited = posted(&server, "/v1/wait", &json!({"until": "score > 999999", "frames": 20}));
     assert_eq!((&waited["held"], &waited["frames"]), (&false.into(), &20.into()));
 }
 
@@ -92,8 +91,9 @@ fn waits_on_an_attached_mgba_end_in_the_exact_frame_too() {
 fn another_request_can_make_the_condition_true() {
     let server = Server::start();
     thread::scope(|scope| {
-        let waiting = scope
-            .spawn(|| post(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 7", "frames": 1200})));
+        let waiting = scope.spawn(|| {
+            server.send("POST", "/v1/wait", &json!({"until": "u8[0x02000100] == 7", "frames": 1200}))
+        });
         // The write may come before or after the wait begins.
         server.post_ok("/core/write8?address=0x02000100&value=7", "");
         assert_eq!(json_of(&waiting.join().unwrap(), 200)["held"], true);
@@ -105,7 +105,7 @@ fn a_wait_on_a_paused_emulator_gets_an_error() {
     let server = Server::demo(true, |app| app.deadline = Duration::from_millis(300));
     let time_until_the_error = || {
         let begun = Instant::now();
-        problem_says(&post(&server, "/v1/wait", &json!({"until": "frame > 10"})), 504, "paused");
+        problem_says(&server.send("POST", "/v1/wait", &json!({"until": "frame > 10"})), 504, "paused");
         begun.elapsed()
     };
     until_good(time_until_the_error, |time| *time < Duration::from_secs(5));

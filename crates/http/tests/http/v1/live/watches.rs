@@ -4,10 +4,11 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::client::{Events, json_of, post, wait_for_waiters, watch};
-use super::script::{ScriptPort, ready};
+use super::client::{Events, wait_for_waiters, watch};
+use super::script::connected;
 use crate::support::{Server, field, wait_for};
 use crate::v1::problems::problem_says;
+use crate::v1::{json_of, posted};
 
 /// Memory that only the tests write to.
 const SCRATCH: &str = "u16[0x02000100]";
@@ -97,7 +98,7 @@ fn a_reader_that_returns_too_late_learns_how_much_it_missed_and_the_current_valu
 #[test]
 fn a_created_watch_is_read_by_its_id_until_it_is_deleted() {
     let server = Server::start();
-    let made = json_of(&post(&server, "/v1/watches", &json!({"watch": [SCRATCH], "buffer": 10})), 201);
+    let made = json_of(&server.send("POST", "/v1/watches", &json!({"watch": [SCRATCH], "buffer": 10})), 201);
     let id = made["id"].as_str().unwrap();
     assert_eq!(
         (&made["watch"], &made["buffer"], &made["readers"]),
@@ -150,14 +151,14 @@ fn the_frame_counter_and_expressions_with_it_are_reported_in_each_frame() {
 fn expressions_can_use_names_from_the_symbol_file() {
     // In frame 10, the ball still waits on the paddle, so only the test changes the score.
     let server = Server::paused();
-    json_of(&post(&server, "/v1/advance", &json!({"frames": 10})), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 10}));
     let mut events = Events::open(
         &server,
         &watch(&["score", "presses[0] + presses[1]", "u8[score + 1]", "bytes[magic, 8]"]),
     );
     assert_eq!(events.next().unwrap().data["values"]["presses[0] + presses[1]"], 0);
     server.post_ok(&format!("/core/write32?address={}&value=258", field("score")), "");
-    json_of(&post(&server, "/v1/advance", &json!({"frames": 1})), 200);
+    posted(&server, "/v1/advance", &json!({"frames": 1}));
     let received = loop {
         let change = events.wait_for("change").data["changes"].clone();
         if !change["score"].is_null() {
@@ -184,24 +185,21 @@ fn a_change_by_the_game_is_reported_in_the_frame_in_which_it_happens() {
 
 #[test]
 fn a_watch_and_a_wait_end_when_another_game_is_loaded() {
-    let port = ScriptPort::new();
-    let _core = port.core();
-    let attached = port.server(|_| {});
-    ready(&attached);
+    let (_core, attached) = connected();
     for server in [Server::start(), attached] {
         let mut events = Events::open(&server, &watch(&[SCRATCH]));
         events.wait_for("values");
-        let created = json_of(&post(&server, "/v1/watches", &json!({"watch": [SCRATCH]})), 201);
+        let created = json_of(&server.send("POST", "/v1/watches", &json!({"watch": [SCRATCH]})), 201);
         let frame = json_of(&server.get("/v1/emulator"), 200)["frame"].as_u64().unwrap();
         let path = server.rebuilt_demo();
         thread::scope(|scope| {
             let until = json!({"until": format!("u32[{}] == 0xffffffff", field("frame")), "frames": 3600});
             let server = &server;
-            let waiting = scope.spawn(move || post(server, "/v1/wait", &until));
+            let waiting = scope.spawn(move || server.send("POST", "/v1/wait", &until));
             wait_for_waiters(server, 1);
             let passed = json!({"until": format!("frame > {}", frame + 10)});
-            json_of(&post(server, "/v1/wait", &passed), 200);
-            json_of(&post(server, "/v1/load", &json!({"path": path})), 200);
+            posted(server, "/v1/wait", &passed);
+            posted(server, "/v1/load", &json!({"path": path}));
             problem_says(&waiting.join().unwrap(), 409, "another game");
         });
         let end = events.wait_for("end");
