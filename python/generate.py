@@ -34,6 +34,8 @@ CHANGES = [
     (r"websockets\.asyncio\.", "websockets.sync."),
     (r"AsyncTransport", "SyncTransport"),
     (r"\bAsync([A-Z])", r"\1"),
+    (r"enter_async_context", "enter_context"),
+    (r"\baclose\b", "close"),
     (r"__a(enter|exit)__", r"__\1__"),
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),

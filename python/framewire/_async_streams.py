@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any
 
@@ -174,8 +175,9 @@ class AsyncEvents(AsyncBaseStream[Event]):
 class AsyncAudio(AsyncBaseStream[AudioChunk]):
     """Sound, about one chunk per frame. `async for chunk in audio` waits for each chunk."""
 
-    def __init__(self, socket: websockets.asyncio.client.ClientConnection) -> None:
+    def __init__(self, socket: websockets.asyncio.client.ClientConnection, stack: AsyncExitStack) -> None:
         self._socket = socket
+        self._stack = stack
         self._rate = 0
         self._missed = 0
 
@@ -200,4 +202,4 @@ class AsyncAudio(AsyncBaseStream[AudioChunk]):
 
     async def close(self) -> None:
         """Ends the sound."""
-        await self._socket.close()
+        await self._stack.aclose()

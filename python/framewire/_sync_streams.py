@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -174,8 +175,9 @@ class Events(BaseStream[Event]):
 class Audio(BaseStream[AudioChunk]):
     """Sound, about one chunk per frame. `for chunk in audio` waits for each chunk."""
 
-    def __init__(self, socket: websockets.sync.client.ClientConnection) -> None:
+    def __init__(self, socket: websockets.sync.client.ClientConnection, stack: ExitStack) -> None:
         self._socket = socket
+        self._stack = stack
         self._rate = 0
         self._missed = 0
 
@@ -200,4 +202,4 @@ class Audio(BaseStream[AudioChunk]):
 
     def close(self) -> None:
         """Ends the sound."""
-        self._socket.close()
+        self._stack.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import ssl as tls
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -383,15 +384,18 @@ class Client:
         """The sound from now on, as an iterator of `AudioChunk`. Not available with an mGBA window."""
         url, token, ssl = self._audio
         context = (ssl or tls.create_default_context()) if url.startswith("wss:") else None
+        stack = ExitStack()
         try:
-            socket = websockets.sync.client.connect(
-                url, ssl=context, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
+            socket = stack.enter_context(
+                websockets.sync.client.connect(
+                    url, ssl=context, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
+                )
             )
         except InvalidHandshake as error:
             raise refusal(error, url).error from None
         except OSError as error:
             raise ConnectionFailed(f"no connection to {url}: {error}; {START_IT}") from error
-        return Audio(socket)
+        return Audio(socket, stack)
 
     def save_state(self, flags: int | None = None) -> bytes:
         """Saves the state, in mGBA's format. `flags` chooses what it includes: docs/states.md."""
