@@ -56,8 +56,9 @@ pub(crate) struct Meter {
     compat_routes: Vec<CompatRoute>,
     /// The counters of these routes, in the same order. The first request for a route creates its counters.
     compat: Vec<OnceLock<Handles>>,
-    /// Requests that are being answered.
-    in_flight: Gauge,
+    /// Requests that are being answered. Work that continues after the connection has ended, because the request has an
+    /// `Idempotency-Key`, does not count.
+    pub(crate) in_flight: InProgress,
     /// Open connections, without those that became WebSockets.
     pub(crate) connections: Gauge,
     watches: Gauge,
@@ -78,13 +79,25 @@ pub(crate) struct Meter {
 /// The path and the method of one of mGBA-http's routes.
 pub(crate) type CompatRoute = (&'static str, &'static str);
 
-/// A request that is being answered. Work that continues after the connection has ended, because the request has an
-/// `Idempotency-Key`, does not count.
-pub(crate) struct InFlight<'a>(&'a Gauge);
+/// Counts what is in progress. Clones share the count.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InProgress(Gauge);
 
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.dec();
+impl InProgress {
+    pub(crate) fn count(&self) -> i64 {
+        self.0.get()
+    }
+
+    /// Counts one more until the guard is dropped.
+    pub(crate) fn begin(&self) -> impl Drop + use<> {
+        struct Guard(Gauge);
+        impl Drop for Guard {
+            fn drop(&mut self) {
+                self.0.dec();
+            }
+        }
+        self.0.inc();
+        Guard(self.0.clone())
     }
 }
 
@@ -93,7 +106,6 @@ struct Handles {
     seconds: Histogram,
     /// Answers with status 200.
     ok: Counter,
-    route: &'static str,
 }
 
 fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
@@ -115,7 +127,11 @@ impl Meter {
             seconds,
             compat: compat_routes.iter().map(|_| OnceLock::new()).collect(),
             compat_routes,
-            in_flight: add(&mut all, "http_requests_in_flight", "Requests that are being answered"),
+            in_flight: InProgress(add(
+                &mut all,
+                "http_requests_in_flight",
+                "Requests that are being answered",
+            )),
             connections: add(&mut all, "http_connections", "HTTP connections that are open"),
             watches: add(&mut all, "watches", "Feeds of watches and events, each for any number of readers"),
             readers: add(&mut all, "watch_readers", "Readers of watches"),
@@ -160,32 +176,26 @@ impl Meter {
         meter
     }
 
-    /// Counts a request as being answered until the guard is dropped.
-    pub(crate) fn begin(&self) -> InFlight<'_> {
-        self.in_flight.inc();
-        InFlight(&self.in_flight)
-    }
-
     pub(crate) fn count(&self, by: &Answered, method: &Method, status: StatusCode, time: Duration) {
-        let method = method_name(method);
-        let (route, seconds) = match by {
-            Answered::Compat(number) if self.compat_routes[*number].1 == method => {
-                let handles = self.compat[*number].get_or_init(|| self.handles(*number));
-                handles.seconds.observe(time.as_secs_f64());
-                if status == StatusCode::OK {
-                    handles.ok.inc();
-                    return;
+        let (method, seconds) = (method_name(method), time.as_secs_f64());
+        let route: Cow<'static, str> = match by {
+            Answered::Compat(number) => {
+                let (route, own_method) = self.compat_routes[*number];
+                // For a HEAD request, the methods differ: the route's own counters are those of GET.
+                if method == own_method {
+                    let handles = self.compat[*number].get_or_init(|| self.handles(*number));
+                    if status == StatusCode::OK {
+                        handles.seconds.observe(seconds);
+                        handles.ok.inc();
+                        return;
+                    }
                 }
-                (Cow::Borrowed(handles.route), None)
+                route.into()
             }
-            // A HEAD request. The route's own counters are those of GET.
-            Answered::Compat(number) => (Cow::Borrowed(self.compat_routes[*number].0), Some(time)),
-            Answered::Own(path) => (path.as_str().to_owned().into(), Some(time)),
-            Answered::NoRoute => (Cow::Borrowed(""), Some(time)),
+            Answered::Own(path) => path.as_str().to_owned().into(),
+            Answered::NoRoute => "".into(),
         };
-        if let Some(time) = seconds {
-            self.seconds.get_or_create(&route_labels(route.clone(), method)).observe(time.as_secs_f64());
-        }
+        self.seconds.get_or_create(&route_labels(route.clone(), method)).observe(seconds);
         self.answers.get_or_create(&answer_labels(route, method, status)).inc();
     }
 
@@ -194,7 +204,6 @@ impl Meter {
         Handles {
             seconds: self.seconds.get_or_create_owned(&route_labels(route.into(), method)),
             ok: self.answers.get_or_create_owned(&answer_labels(route.into(), method, StatusCode::OK)),
-            route,
         }
     }
 

@@ -103,14 +103,13 @@ impl Gate {
             return Ok(Admission::Preflight(origin));
         }
         let rights = match &self.tokens {
-            None if peer.is_local() && head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
-            None if peer.is_local() => Rights::Full,
-            None => {
+            None if !peer.is_local() => {
                 return Err(unauthorized(
                     "this server has no token, so only callers on its own machine are accepted",
                 ));
             }
-            Some(_) if head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
+            _ if head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
+            None => Rights::Full,
             // The token is checked before the origin, so a caller without a token gets no other information.
             Some(tokens) => self.identify(tokens, head, origin.as_ref().ok())?,
         };

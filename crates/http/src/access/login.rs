@@ -18,6 +18,7 @@ use super::gate::{Gate, LOGIN, LOGOUT, RequestHead};
 use super::session;
 use super::token::TokenError;
 use crate::failure::Failure;
+use crate::headers::content_type;
 use crate::transport::connection::Peer;
 use crate::transport::incoming::BodyReader;
 
@@ -69,8 +70,8 @@ impl Gate {
         bodies: &BodyReader,
     ) -> Result<Response, Failure> {
         let (parts, body) = request.into_parts();
-        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM)) {
+        let kind = content_type(&parts.headers).split(';').next().unwrap_or_default();
+        if !kind.trim().eq_ignore_ascii_case(FORM) {
             let message = format!("{LOGIN} takes a form: token=TOKEN, with Content-Type: {FORM}");
             return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }

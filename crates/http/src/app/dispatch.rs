@@ -29,7 +29,7 @@ use crate::routing::catalog::Catalog;
 use crate::transport::activity::{Activity, StreamControl};
 use crate::transport::connection::{Answer, Handler, Peer};
 use crate::transport::framing;
-use crate::transport::incoming::{BodyReader, OutOfMemory};
+use crate::transport::incoming::BodyReader;
 use crate::v1;
 
 pub(crate) struct Dispatcher {
@@ -57,7 +57,7 @@ impl Handler for Arc<Dispatcher> {
         request: Request<Incoming>,
         start: Instant,
     ) -> Answer {
-        let _in_flight = self.meter.begin();
+        let _in_flight = self.meter.in_flight.begin();
         let id = self.ids.of(request.headers());
         let (method, target) = (request.method().clone(), request.uri().clone());
         let path = target.path();
@@ -116,20 +116,17 @@ impl Dispatcher {
             any_name: routes.is_some() || plain::accepts_any_host_name(path),
             headers: &parts.headers,
         };
-        let admission =
-            framing::check(parts.version, &parts.uri, &parts.headers).and_then(|()| self.gate.enter(head));
-        let (mut caller, cors) = match admission {
-            Err(failure) => return Err(refuse(failure, &head)),
-            Ok(Admission::Preflight(origin)) => {
+        let refused = |failure| refuse(failure, &head);
+        framing::check(parts.version, &parts.uri, &parts.headers).map_err(refused)?;
+        let (mut caller, cors) = match self.gate.enter(head).map_err(refused)? {
+            Admission::Preflight(origin) => {
                 let mut response = StatusCode::NO_CONTENT.into_response();
                 add_security_headers(response.headers_mut(), false);
                 allow_page(origin, response.headers_mut());
                 return Ok(response);
             }
-            Ok(Admission::Login) => {
-                if let Err(failure) = idempotency::check_absent(&head) {
-                    return Err(refuse(failure, &head));
-                }
+            Admission::Login => {
+                idempotency::key(&head, || false).map_err(refused)?;
                 let path = path.to_owned();
                 let request = Request::from_parts(parts, Body::new(body));
                 let login = Box::pin(self.gate.login(peer, request, &self.bodies)).await;
@@ -137,32 +134,24 @@ impl Dispatcher {
                 add_security_headers(response.headers_mut(), false);
                 return Ok(response);
             }
-            Ok(Admission::Request(caller, cors)) => (caller, cors),
+            Admission::Request(caller, cors) => (caller, cors),
         };
         // The operations of mGBA-http's routes are checked later.
-        if routes.is_none()
-            && !head.is_logout()
-            && let Err(failure) = self.catalog.check_rights(caller.rights, head.method, path)
-        {
-            return Err(refuse(failure, &head));
+        if routes.is_none() && !head.is_logout() {
+            self.catalog.check_rights(caller.rights, head.method, path).map_err(refused)?;
         }
         activity.note_accepted(caller.rights == Rights::Full);
         // A body that is larger than the limit is refused later, where it is read.
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        if length <= self.bodies.limit && activity.expect_body(length).is_err() {
-            return Err(refuse(Failure::busy(OutOfMemory.to_string()), &head));
+        if length <= self.bodies.limit {
+            activity.expect_body(length).map_err(|error| refused(Failure::busy(error.to_string())))?;
         }
         caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
-        let key = if head.has_session_path() {
-            idempotency::check_absent(&head).map(|()| None)
-        } else {
-            let takes_key = || match routes {
-                Some(_) => *head.method == Method::POST,
-                None => self.catalog.takes_key(head.method, path),
-            };
-            idempotency::key(&head, takes_key)
+        let takes_key = || match routes {
+            Some(_) => *head.method == Method::POST,
+            None => !head.has_session_path() && self.catalog.takes_key(head.method, path),
         };
-        let mut response = match key {
+        let mut response = match idempotency::key(&head, takes_key) {
             Err(failure) => failure.answer(path),
             Ok(_) if head.is_logout() => self.gate.logout(head),
             Ok(key) => match (key, routes) {

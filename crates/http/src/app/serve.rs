@@ -43,7 +43,7 @@ use crate::transport::Stopping;
 use crate::transport::activity::StreamControl;
 use crate::transport::connection::Transport;
 use crate::transport::incoming::{BodyReader, Incoming};
-use crate::transport::listener::{ConnectionCounts, Listener};
+use crate::transport::listener::Listener;
 use crate::transport::streams::StreamLimit;
 use crate::{console, docs, plain, rpc, v1};
 
@@ -110,19 +110,14 @@ async fn run(socket: TcpListener, app: App, shutdown: BoxFuture<'_, ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
     let port = socket.local_addr().map_or(0, |address| address.port());
-    let stopping = Stopping::new(stopped.clone());
+    let stopping = Stopping::new(stopped);
     let services = services(&app, stopping.clone());
     let (streams, recordings, replays) =
         (services.streams.clone(), services.recordings.clone(), services.replays.clone());
     let meter = services.meter.clone();
     let transport = Arc::new(transport(&app, stopping));
     let dispatcher = Arc::new(dispatcher(&app, port, services));
-    let refuse = {
-        let meter = meter.clone();
-        Box::new(move |limit| meter.turn_away(limit))
-    };
-    let counts = ConnectionCounts { open: meter.connections.clone(), refuse };
-    let mut listener = Listener::new(socket, transport.clone(), dispatcher, counts, stopped);
+    let mut listener = Listener::new(socket, transport.clone(), dispatcher, meter);
 
     listener.accept_until(shutdown).await;
     listener.accept_until(sleep(last_call)).await;

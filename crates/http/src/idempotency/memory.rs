@@ -67,7 +67,6 @@ pub(super) enum Known {
 pub(super) struct Turn {
     keyed: Arc<KeyedReplies>,
     id: Arc<KeyId>,
-    digest: Digest,
     /// Dropped at the end, which closes the receivers of [`Known::UnderWay`].
     _over: watch::Sender<()>,
     ended: bool,
@@ -83,7 +82,7 @@ impl Turn {
         let most = self.keyed.memory(&self.id).lock().bounds.bytes / REPLY_DIVISOR;
         let (response, kept) = KeptReply::of(response, most).await;
         self.ended = true;
-        self.keyed.memory(&self.id).lock().keep(&self.id, self.digest, kept, Instant::now());
+        self.keyed.memory(&self.id).lock().keep(&self.id, kept, Instant::now());
         response
     }
 }
@@ -134,7 +133,7 @@ impl KeyedReplies {
             None => {
                 let over = memory.begin(id, digest, Instant::now())?;
                 let (keyed, id) = (self.clone(), id.clone());
-                Ok(Known::New(Turn { keyed, id, digest, _over: over, ended: false }))
+                Ok(Known::New(Turn { keyed, id, _over: over, ended: false }))
             }
         }
     }
@@ -190,9 +189,11 @@ impl KeyMemory {
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, message).with_header(RETRY_AFTER, wait.into())
     }
 
-    fn keep(&mut self, id: &Arc<KeyId>, digest: Digest, reply: Option<KeptReply>, now: Instant) {
+    /// Keeps the reply to a request that was under way.
+    fn keep(&mut self, id: &Arc<KeyId>, reply: Option<KeptReply>, now: Instant) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
         self.bytes += reply.as_ref().map_or(0, KeptReply::size);
-        self.entries.insert(id.clone(), KeyEntry { digest, state: KeyState::Done(reply.map(Arc::new)) });
+        entry.state = KeyState::Done(reply.map(Arc::new));
         self.done.push_back((now, id.clone()));
         while self.bytes > self.bounds.bytes {
             let Some((_, oldest)) = self.done.get(self.dropped) else { break };

@@ -46,22 +46,10 @@ pub(crate) fn key(
     if takes_key() {
         return Ok(Some(key));
     }
-    Err(misplaced(head))
-}
-
-/// Refuses a key for a login or a logout.
-pub(crate) fn check_absent(head: &RequestHead<'_>) -> Result<(), Failure> {
-    match read(head.headers)? {
-        None => Ok(()),
-        Some(_) => Err(misplaced(head)),
-    }
-}
-
-fn misplaced(head: &RequestHead<'_>) -> Failure {
     let (method, path) = (head.method, head.path());
-    Failure::bad_request(format!(
+    Err(Failure::bad_request(format!(
         "header Idempotency-Key: {method} {path} accepts no key; leave the header out"
-    ))
+    )))
 }
 
 /// The key in the header; `None` if there is no such header. Several headers, or a key that does not fit the

@@ -1,8 +1,6 @@
 //! The emulators that are served, and the server's state for each of them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use framewire_emulator::{Emulator, EmulatorError, Pending};
@@ -12,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::task_local;
 
 use crate::access::permit::Permit;
+use crate::metrics::InProgress;
 
 /// Longest name of an emulator, in bytes.
 const MAX_NAME: usize = 64;
@@ -26,35 +25,13 @@ pub struct Served {
     /// Names for its addresses.
     symbols: Arc<SymbolFiles>,
     /// The batches that it has not answered yet.
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: InProgress,
     /// The WebSocket that began its lockstep.
     pub(crate) lockstep: LockstepHolder,
     /// What the caller may do with it; `None` if the caller may do everything.
     permit: Option<Permit>,
     /// Whether clients may run Lua code in it.
     allows_scripts: bool,
-}
-
-/// Counts the batches under way.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Waiting(Arc<AtomicUsize>);
-
-impl Waiting {
-    pub(crate) fn count(&self) -> i64 {
-        self.0.load(Relaxed).try_into().unwrap_or(i64::MAX)
-    }
-
-    /// Counts a batch until the guard is dropped.
-    pub(crate) fn begin(&self) -> impl Drop + use<> {
-        struct Guard(Arc<AtomicUsize>);
-        impl Drop for Guard {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Relaxed);
-            }
-        }
-        self.0.fetch_add(1, Relaxed);
-        Guard(self.0.clone())
-    }
 }
 
 impl Served {
@@ -64,7 +41,7 @@ impl Served {
             name: name.into(),
             emulator,
             symbols: Arc::default(),
-            waiting: Waiting::default(),
+            waiting: InProgress::default(),
             lockstep: LockstepHolder::default(),
             permit: None,
             allows_scripts: false,

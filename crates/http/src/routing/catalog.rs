@@ -111,9 +111,6 @@ pub(crate) async fn check_request(
         bodies.read(std::mem::take(request.body_mut())).await?;
     }
     let query = request.uri().query().unwrap_or_default();
-    if query.is_empty() {
-        return Ok(next.run(request).await);
-    }
     let known = route.map_or(&[][..], |route| &route.query);
     let is_unknown = |name: &Cow<'_, str>| name != "emulator" && !known.iter().any(|known| known == name);
     let Some(unknown) = pairs_of(query).map(name_of).find(is_unknown) else {

@@ -26,10 +26,9 @@ pub(crate) struct Activity {
     pub(super) blocked: AtomicBool,
     /// How many bytes of the current head have arrived.
     head: AtomicU32,
-    /// How many bytes of the current head's first line have arrived.
+    /// How many bytes of the current head's first line have arrived. As long as this is equal to `head`, the line has
+    /// not ended.
     line: AtomicU32,
-    /// Whether that line has ended.
-    line_ended: AtomicBool,
     /// Whether the first bytes of the request show that its path is under `/v1`.
     under_v1: AtomicBool,
     /// The reply to a request that is not read to its end.
@@ -86,7 +85,6 @@ impl Activity {
             blocked: AtomicBool::new(false),
             head: AtomicU32::new(0),
             line: AtomicU32::new(0),
-            line_ended: AtomicBool::new(false),
             under_v1: AtomicBool::new(false),
             refusal: OnceLock::new(),
             account,
@@ -122,7 +120,6 @@ impl Activity {
         self.endless.store(false, Relaxed);
         self.head.store(0, Relaxed);
         self.line.store(0, Relaxed);
-        self.line_ended.store(false, Relaxed);
         self.enter(Phase::Request);
     }
 
@@ -241,10 +238,8 @@ impl Activity {
             Phase::Head => {}
             _ => return Ok(()),
         }
-        if !self.line_ended.load(Relaxed) {
-            let end = memchr(b'\n', bytes);
-            add(&self.line, end.unwrap_or(bytes.len()));
-            self.line_ended.store(end.is_some(), Relaxed);
+        if self.line.load(Relaxed) == self.head.load(Relaxed) {
+            add(&self.line, memchr(b'\n', bytes).unwrap_or(bytes.len()));
         }
         let before = add(&self.head, bytes.len());
         if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant, SystemTime};
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::Response;
+use futures_util::FutureExt;
 use hyper::body::Incoming as IncomingBody;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use super::activity::{Activity, Phase};
@@ -67,15 +67,9 @@ pub(crate) struct Answer {
     pub(crate) refused: bool,
 }
 
-/// Serves `socket` until either side ends it. After `stop` becomes true, an idle connection ends at once, and a busy
-/// one after its request. If only a part of a request's head has arrived, the client gets a 408.
-pub(crate) async fn run<H: Handler>(
-    socket: TcpStream,
-    peer: Peer,
-    transport: Arc<Transport>,
-    handler: H,
-    stop: watch::Receiver<bool>,
-) {
+/// Serves `socket` until either side ends it. When the server stops, an idle connection ends at once, and a busy one
+/// after its request. If only a part of a request's head has arrived, the client gets a 408.
+pub(crate) async fn run<H: Handler>(socket: TcpStream, peer: Peer, transport: Arc<Transport>, handler: H) {
     // Otherwise, a reply could wait 40 ms for the acknowledgement of the reply before it.
     let _ = socket.set_nodelay(true);
     let Some(mut stream) = secure(socket, &transport).await else { return };
@@ -87,7 +81,7 @@ pub(crate) async fn run<H: Handler>(
     let trusted = peer.is_local() && transport.trusts_local;
     let account = Account::new(transport.incoming.clone(), peer.origin(), trusted);
     let activity = Arc::new(Activity::new(peer.is_local(), account));
-    let verdict = serve(stream, peer, &transport, &handler, &activity, stop).await;
+    let verdict = serve(stream, peer, &transport, &handler, &activity).await;
     let Some(mut stream) = activity.take_stream() else {
         return; // upgraded to something else
     };
@@ -137,7 +131,6 @@ async fn serve<H: Handler>(
     transport: &Transport,
     handler: &H,
     activity: &Arc<Activity>,
-    mut stop: watch::Receiver<bool>,
 ) -> Option<Verdict> {
     let peer = &peer;
     let service = service_fn(move |request| async move {
@@ -150,6 +143,8 @@ async fn serve<H: Handler>(
         .serve_connection(TokioIo::new(Guarded::new(stream, activity.clone())), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
+    // `fuse`, because the signal is handled only once.
+    let mut stopped = std::pin::pin!(transport.stopping.wait().fuse());
     let limits = &transport.limits;
     let mut watchdog = Watchdog::new(limits);
     let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick, watchdog.tick);
@@ -168,7 +163,7 @@ async fn serve<H: Handler>(
                     None => None,
                 };
             }
-            Ok(()) = stop.changed() => {
+            () = stopped.as_mut() => {
                 if activity.phase() == Phase::Head {
                     return Some(Verdict::Refused(Refusal::STOPPING));
                 }

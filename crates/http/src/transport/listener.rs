@@ -5,9 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use tracing::warn;
@@ -16,6 +14,7 @@ use super::closing::{Refusal, last_reply};
 use super::connection::{Handler, Peer, Transport, run};
 use super::tls::ClientStream;
 use crate::limits::Limits;
+use crate::metrics::Meter;
 
 /// The pause after an `accept` that failed, for example because there were no file descriptors. It doubles with each
 /// further failure.
@@ -34,9 +33,8 @@ pub(crate) struct Listener<H> {
     socket: TcpListener,
     transport: Arc<Transport>,
     handler: H,
-    counts: ConnectionCounts,
-    /// Becomes true when idle connections must end.
-    stopped: watch::Receiver<bool>,
+    /// Counts the connections that are open, and those that were refused.
+    meter: Arc<Meter>,
     /// The tasks of the connections. Each returns the [origin](Peer::origin) of its client; `None` for a loopback
     /// address, to which the limit per address does not apply.
     connections: JoinSet<Option<IpAddr>>,
@@ -89,29 +87,19 @@ async fn accept(listener: &TcpListener, resume: Option<Instant>) -> std::io::Res
     listener.accept().await
 }
 
-pub(crate) struct ConnectionCounts {
-    /// Connections that are open, except those that became WebSockets.
-    pub(crate) open: Gauge,
-    /// Counts a connection that was refused because of a limit: `all` is the limit on all connections, `address` the
-    /// limit per address.
-    pub(crate) refuse: Box<dyn Fn(&'static str) + Send + Sync>,
-}
-
 impl<H: Handler> Listener<H> {
-    /// Accepts connections at `socket`. Idle connections end when `stopped` becomes true.
+    /// Accepts connections at `socket`.
     pub(crate) fn new(
         socket: TcpListener,
         transport: Arc<Transport>,
         handler: H,
-        counts: ConnectionCounts,
-        stopped: watch::Receiver<bool>,
+        meter: Arc<Meter>,
     ) -> Listener<H> {
         Listener {
             socket,
             transport,
             handler,
-            counts,
-            stopped,
+            meter,
             connections: JoinSet::new(),
             by_origin: HashMap::new(),
             turned_away: JoinSet::new(),
@@ -154,7 +142,7 @@ impl<H: Handler> Listener<H> {
         let from_there = origin.and_then(|origin| self.by_origin.get(&origin)).copied().unwrap_or(0);
         let full = self.connections.len() >= max_connections;
         if full || from_there >= max_connections_per_address {
-            (self.counts.refuse)(if full { "all" } else { "address" });
+            self.meter.turn_away(if full { "all" } else { "address" });
             // A client that expects TLS would not understand the reply.
             if !peer.tls && self.turned_away.len() < TURNED_AWAY {
                 self.turned_away.spawn(turn_away(stream, self.transport.clone()));
@@ -164,9 +152,9 @@ impl<H: Handler> Listener<H> {
         if let Some(origin) = origin {
             self.by_origin.insert(origin, from_there + 1);
         }
-        let life = run(stream, peer, self.transport.clone(), self.handler.clone(), self.stopped.clone());
+        let life = run(stream, peer, self.transport.clone(), self.handler.clone());
         // The task may answer a request for the metrics before this function continues.
-        self.counts.open.set(self.connections.len() as i64 + 1);
+        self.meter.connections.set(self.connections.len() as i64 + 1);
         self.connections.spawn(async move {
             life.await;
             origin
@@ -174,7 +162,7 @@ impl<H: Handler> Listener<H> {
     }
 
     fn forget(&mut self, origin: Option<IpAddr>) {
-        self.counts.open.set(self.connections.len() as i64);
+        self.meter.connections.set(self.connections.len() as i64);
         let Some(origin) = origin else { return };
         match self.by_origin.get_mut(&origin) {
             Some(count) if *count > 1 => *count -= 1,
