@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 #[cfg(feature = "embedded")]
 use framewire_emulator::Embedded;
 #[cfg(feature = "embedded")]
-use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, SaveType};
+use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, Rom, SaveType};
 use framewire_emulator::{Attached, Emulator};
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
@@ -27,6 +27,16 @@ use crate::settings::Settings;
 /// The demo game, built into the program.
 #[cfg(feature = "embedded")]
 pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");
+
+/// The ROM at `path`, or else the demo game. It is passed as bytes, so that the save file is not used. The bytes are
+/// leaked: the core needs them until the program ends.
+#[cfg(feature = "embedded")]
+pub fn rom_without_save(path: Option<&Path>, patching: &Patching) -> Result<Rom, framewire_libmgba::Error> {
+    match path {
+        Some(path) => Ok(Rom::Bytes(framewire_libmgba::read_patched_rom(path, patching)?.leak())),
+        None => Ok(Rom::Bytes(DEMO_ROM)),
+    }
+}
 
 /// How long the search for an emulator waits for an answer.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -194,7 +204,7 @@ fn attach(address: String, history: usize) -> Chosen {
 
 #[cfg(feature = "embedded")]
 fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
-    use framewire_emulator::embedded::{Rom, Speed};
+    use framewire_emulator::embedded::Speed;
 
     let rom = match rom {
         Some(path) => Rom::File(path.to_owned()),

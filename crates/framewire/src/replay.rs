@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, Rom, Speed};
+use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_recording::replay::{Divergence, PlayOptions, ReplayClock, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::choose::{DEMO_ROM, patching};
+use crate::choose::{patching, rom_without_save};
 use crate::output;
 
 /// With `--write`: the number of frames from one picture hash to the next, for a recording without picture hashes.
@@ -166,12 +166,7 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 /// A paused core with the game.
 fn core(args: &Args) -> anyhow::Result<Embedded> {
     let patching = args.patch.as_deref().map_or(Patching::NextTo, patching);
-    let rom = match &args.rom {
-        // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the
-        // program ends.
-        Some(path) => Rom::Bytes(framewire_libmgba::read_patched_rom(path, &patching)?.leak()),
-        None => Rom::Bytes(DEMO_ROM),
-    };
+    let rom = rom_without_save(args.rom.as_deref(), &patching)?;
     // The recording's state contains the console's model and the save memory, so only the BIOS is set here.
     let hardware = Hardware { bios: args.bios.clone(), ..Hardware::default() };
     let mods = Mods { options: CoreOptions { hardware, ..CoreOptions::default() }, ..Mods::default() };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::row::Row;
+use crate::row::{Row, Summary};
 
 /// A figure of a [`Row`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,16 +58,19 @@ pub enum Unit {
     Number,
 }
 
-/// The figures of latencies with their names, in the order of the columns of exported files.
-pub(crate) const FIGURES: [(&str, Figure); 8] = [
-    ("mean", Figure::Mean),
-    ("p50", Figure::P50),
-    ("p90", Figure::P90),
-    ("p95", Figure::P95),
-    ("p99", Figure::P99),
-    ("p99.9", Figure::P999),
-    ("p99.99", Figure::P9999),
-    ("max", Figure::Max),
+/// The name of a figure, the figure itself, its percentile (`None` for the mean and the maximum), and its value.
+type FigureRow = (&'static str, Figure, Option<f64>, fn(&Summary) -> f64);
+
+/// The figures of latencies, in the order of [`Figure`]. The columns of exported files have the same order.
+pub(crate) const FIGURES: [FigureRow; 8] = [
+    ("mean", Figure::Mean, None, |summary| summary.mean),
+    ("p50", Figure::P50, Some(50.0), |summary| summary.p50),
+    ("p90", Figure::P90, Some(90.0), |summary| summary.p90),
+    ("p95", Figure::P95, Some(95.0), |summary| summary.p95),
+    ("p99", Figure::P99, Some(99.0), |summary| summary.p99),
+    ("p99.9", Figure::P999, Some(99.9), |summary| summary.p999),
+    ("p99.99", Figure::P9999, Some(99.99), |summary| summary.p9999),
+    ("max", Figure::Max, None, |summary| summary.max),
 ];
 
 /// The names of all other metrics.
@@ -99,9 +102,9 @@ impl FromStr for Metric {
             Some(figure) => (true, figure),
             None => (false, text),
         };
-        match FIGURES.iter().find(|(name, _)| *name == figure) {
-            Some((_, figure)) if sent => Ok(Metric::Sent(*figure)),
-            Some((_, figure)) => Ok(Metric::Intended(*figure)),
+        match FIGURES.iter().find(|(name, ..)| *name == figure) {
+            Some((_, figure, ..)) if sent => Ok(Metric::Sent(*figure)),
+            Some((_, figure, ..)) => Ok(Metric::Intended(*figure)),
             None => Err(MetricError(text.to_owned())),
         }
     }
@@ -117,8 +120,7 @@ impl fmt::Display for Metric {
                 return f.write_str(name);
             }
         };
-        let name = FIGURES.iter().find(|(_, known)| known == figure).map_or("", |(name, _)| name);
-        write!(f, "{prefix}{name}")
+        write!(f, "{prefix}{}", figure.row().0)
     }
 }
 
@@ -129,20 +131,14 @@ pub fn place_among(percent: f64, correct: u64, requests: u64) -> f64 {
 }
 
 /// The percentiles among the figures.
-pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+pub fn percentiles() -> impl Iterator<Item = f64> {
+    FIGURES.into_iter().filter_map(|(_, _, percent, _)| percent)
+}
 
 impl Figure {
-    /// The percentile; `None` for the mean and the maximum.
-    fn percent(self) -> Option<f64> {
-        match self {
-            Figure::Mean | Figure::Max => None,
-            Figure::P50 => Some(50.0),
-            Figure::P90 => Some(90.0),
-            Figure::P95 => Some(95.0),
-            Figure::P99 => Some(99.0),
-            Figure::P999 => Some(99.9),
-            Figure::P9999 => Some(99.99),
-        }
+    /// Its row in [`FIGURES`].
+    fn row(self) -> FigureRow {
+        FIGURES[self as usize]
     }
 }
 
@@ -161,16 +157,8 @@ impl Metric {
         if summary.count == 0 {
             return None;
         }
-        Some(match figure {
-            Figure::Mean => summary.mean,
-            Figure::P50 => summary.p50,
-            Figure::P90 => summary.p90,
-            Figure::P95 => summary.p95,
-            Figure::P99 => summary.p99,
-            Figure::P999 => summary.p999,
-            Figure::P9999 => summary.p9999,
-            Figure::Max => summary.max,
-        })
+        let (.., value) = figure.row();
+        Some(value(summary))
     }
 
     /// The value to compare with a limit. It is like [`of`](Self::of), but a request without a correct reply counts as
@@ -185,7 +173,7 @@ impl Metric {
         if row.requests == row.correct {
             return self.of(row);
         }
-        let Some(percent) = figure.percent() else { return Some(f64::INFINITY) };
+        let (_, _, Some(percent), _) = figure.row() else { return Some(f64::INFINITY) };
         let place = place_among(percent, row.correct, row.requests);
         // The curve has a point at this percentile. In reports of older versions, the next higher point is used.
         let found = summary.curve.iter().find(|(share, _)| *share >= place - 1e-6);
@@ -320,5 +308,10 @@ mod tests {
         assert_eq!(value(Unit::Percent, "99.5%"), Some(99.5));
         assert_eq!(value(Unit::Percent, "99.5"), None);
         assert_eq!(Relation::split("p99 <= 4ms"), Some(("p99", Relation::AtMost, "4ms")));
+    }
+
+    #[test]
+    fn the_table_of_figures_has_the_order_of_the_enum() {
+        assert!(FIGURES.iter().all(|(name, figure, ..)| figure.row().0 == *name));
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::payload::Payload;
 use crate::stages::Stages;
 
@@ -13,8 +11,7 @@ pub const MOST_RATE: f64 = 10_000_000.0;
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// How the requests of an open load are spread over time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
     /// All gaps are equal.
     Constant,

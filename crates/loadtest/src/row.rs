@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Interval, Outcome};
-use crate::metric::{PERCENTILES, place_among};
+use crate::metric::{percentiles, place_among};
 use crate::plan::{Load, Plan};
 use crate::probe::Pace;
 use crate::record::Latencies;
@@ -185,7 +185,7 @@ impl Summary {
 
 /// The points of a [`Summary::curve`]. The percentages come closer and closer to 100, as far as there are enough
 /// latencies to distinguish them. If some of the `requests` have no correct reply, there is also a point for each of
-/// the `PERCENTILES` of all requests, at its place among the correct replies. A percentile that falls on a request
+/// the [`percentiles`] of all requests, at its place among the correct replies. A percentile that falls on a request
 /// without a correct reply gets no point.
 fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
@@ -194,8 +194,8 @@ fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     let nines = (latencies.count() as f64).log10();
     let steps = (nines * 10.0).ceil() as u32;
     let even = (0..=steps).map(|step| 100.0 * (1.0 - 10f64.powf(-f64::from(step) / 10.0)));
-    let of_all = PERCENTILES.map(|percent| place_among(percent, latencies.count(), requests));
-    let of_all = of_all.into_iter().filter(|percent| requests > latencies.count() && *percent < 100.0);
+    let of_all = percentiles().map(|percent| place_among(percent, latencies.count(), requests));
+    let of_all = of_all.filter(|percent| requests > latencies.count() && *percent < 100.0);
     // The percentages have few digits, so that they stay the same when they are written as text and read again.
     let mut percents: Vec<_> = even.chain(of_all).map(|percent| (percent * 1e7).round() / 1e7).collect();
     percents.sort_by(f64::total_cmp);

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Speed};
 use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Emulator, EmulatorError};
 use framewire_libmgba::Patching;
@@ -11,6 +11,7 @@ use framewire_loadtest::{Call, Check, Client, Failure, Target};
 use framewire_protocol::{Op, Value};
 
 use super::args::RunArgs;
+use crate::choose::rom_without_save;
 
 /// An embedded core as a target: the core's thread sends each message back.
 #[derive(Clone)]
@@ -29,15 +30,8 @@ impl EmbeddedTarget {
             times.is_finite() && times >= 0.0,
             "--speed {times} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows"
         );
-        let rom = match &args.rom {
-            // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the
-            // program ends.
-            Some(path) => {
-                let rom = framewire_libmgba::read_patched_rom(path, &Patching::NextTo);
-                Rom::Bytes(rom.context("cannot start the embedded core")?.leak())
-            }
-            None => Rom::Bytes(crate::choose::DEMO_ROM),
-        };
+        let rom = rom_without_save(args.rom.as_deref(), &Patching::NextTo);
+        let rom = rom.context("cannot start the embedded core")?;
         let speed = if times == 0.0 { Speed::Unlimited } else { Speed::Times(times) };
         let config = Config { speed, history: DEFAULT_HISTORY, ..Config::new(rom) };
         let emulator = Embedded::start(config).context("cannot start the embedded core")?;

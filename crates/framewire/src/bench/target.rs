@@ -154,23 +154,25 @@ impl BenchTarget {
 
     /// Checks that the target accepts connections.
     pub fn check(&self) -> anyhow::Result<()> {
-        let (url, advice) = match self {
+        let (url, reached, advice) = match self {
             BenchTarget::Http(http) => {
                 let advice = if http.url.scheme == "https" {
                     "start the server first, correct the address, or name its certificate with --cacert"
                 } else {
                     "start the server first (`framewire serve`), or correct the address"
                 };
-                return http.target.reach(TIMEOUT).with_context(|| unreachable(&http.url, advice));
+                (&http.url, http.target.reach(TIMEOUT), advice)
             }
             BenchTarget::Script { url, .. } => (
                 url,
+                emulator::connect(&url.authority(), TIMEOUT).map(drop),
                 "start mGBA with a ROM and load the script (`framewire script`), or correct the address",
             ),
             #[cfg(feature = "embedded")]
             BenchTarget::Embedded(_) => return Ok(()),
         };
-        emulator::connect(&url.authority(), TIMEOUT).map(drop).with_context(|| unreachable(url, advice))
+        reached
+            .with_context(|| format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)"))
     }
 
     /// Performs one run.
@@ -191,8 +193,7 @@ impl BenchTarget {
 
     /// What the report says about the target. `counter` is the unit of the sampled counter, such as `frames`.
     pub fn info(&self, args: &RunArgs, counter: Option<String>) -> TargetInfo {
-        let options = Some(options(args));
-        match self {
+        let (url, strategy, check, requests) = match self {
             BenchTarget::Http(http) => {
                 let (check, requests) = match &http.requests[..] {
                     [one] => (one.check.to_string(), vec![one.to_string()]),
@@ -203,32 +204,19 @@ impl BenchTarget {
                         ("a list".to_owned(), named.collect())
                     }
                 };
-                let (url, strategy) = (http.url.to_string(), http.strategy.to_string());
-                TargetInfo { url, strategy, counter, check, requests, options }
+                (http.url.to_string(), http.strategy.to_string(), check, requests)
             }
-            BenchTarget::Script { url, target } => TargetInfo {
-                url: url.to_string(),
-                strategy: target.strategy.to_string(),
-                counter,
-                check: target.options.check.to_string(),
-                requests: Vec::new(),
-                options,
-            },
+            BenchTarget::Script { url, target } => {
+                let check = target.options.check.to_string();
+                (url.to_string(), target.strategy.to_string(), check, Vec::new())
+            }
             #[cfg(feature = "embedded")]
-            BenchTarget::Embedded(target) => TargetInfo {
-                url: "embedded".to_owned(),
-                strategy: "in this process".to_owned(),
-                counter,
-                check: target.check.to_string(),
-                requests: Vec::new(),
-                options,
-            },
-        }
+            BenchTarget::Embedded(target) => {
+                ("embedded".to_owned(), "in this process".to_owned(), target.check.to_string(), Vec::new())
+            }
+        };
+        TargetInfo { url, strategy, counter, check, requests, options: Some(options(args)) }
     }
-}
-
-fn unreachable(url: &Url, advice: &str) -> String {
-    format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)")
 }
 
 /// The options that change what is measured and that no other field of a report names. Leaves out those that have their
@@ -372,7 +360,7 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
     url.resolve()?;
     let check = check_without_status(args)?;
     let retries = retries(strategy, args)?;
-    let options = Options { timeout: args.timeout, check, retries, nagle: args.nagle, ..Options::default() };
+    let options = Options { timeout: args.timeout, check, retries, nagle: args.nagle };
     let target = Arc::new(ScriptTarget::new(url.authority(), strategy, dialect, options));
     Ok(BenchTarget::Script { url, target })
 }

@@ -162,13 +162,14 @@ impl Client {
         limit: Duration,
         key: Option<String>,
     ) -> Result<Reply, Failure> {
-        let draft = self.draft(method_named(method), target, json.as_bytes(), Some(limit));
+        let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::POST);
+        let draft = self.draft(method, target, json.as_bytes(), Some(limit));
         self.change_by(Draft { key, ..draft })
     }
 
-    /// Like [`Client::change`], but the body is bytes instead of JSON.
-    pub fn upload(&self, method: &str, target: &str, bytes: &[u8]) -> Result<Reply, Failure> {
-        let draft = self.draft(method_named(method), target, bytes, Some(TIMEOUT));
+    /// Sends a `PUT` like [`Client::change`], but the body is bytes instead of JSON.
+    pub fn upload(&self, target: &str, bytes: &[u8]) -> Result<Reply, Failure> {
+        let draft = self.draft(Method::PUT, target, bytes, Some(TIMEOUT));
         self.change_by(Draft { content_type: "application/octet-stream", ..draft })
     }
 
@@ -315,17 +316,18 @@ impl Client {
             BadSignature, Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
             NotValidYetContext, UnknownIssuer,
         };
-        match certificate_problem(error) {
-            Some(NotValidForName | NotValidForNameContext { .. }) => {
+        use rustls::Error::InvalidCertificate;
+        match tls_error(error) {
+            Some(InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
                 Some("use a name or an address that is in the server's certificate")
             }
-            Some(Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }) => {
-                Some("make a new certificate for the server, or check the clock of this machine")
-            }
+            Some(InvalidCertificate(
+                Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+            )) => Some("make a new certificate for the server, or check the clock of this machine"),
             _ if self.address.certificate.is_none() => {
                 Some("name the server's certificate with --cacert FILE")
             }
-            Some(UnknownIssuer | BadSignature) => Some(
+            Some(InvalidCertificate(UnknownIssuer | BadSignature)) => Some(
                 "--cacert must name the server's certificate (its --tls-cert), or that of the authority that signed it",
             ),
             _ => None,
@@ -360,16 +362,6 @@ impl Client {
     }
 }
 
-/// What is wrong with the server's certificate, if the error is about that.
-fn certificate_problem(error: &Error) -> Option<&CertificateError> {
-    let error = match error {
-        Error::Rustls(error) => Some(error),
-        Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
-        _ => None,
-    };
-    if let Some(rustls::Error::InvalidCertificate(problem)) = error { Some(problem) } else { None }
-}
-
 /// The error for a request that a server refused with this status, for the reason `detail`.
 pub fn refused(status: u16, detail: &str) -> Failure {
     match status {
@@ -383,16 +375,16 @@ pub fn refused(status: u16, detail: &str) -> Failure {
 
 /// Whether the error is about TLS, such as a certificate that is not trusted.
 fn is_about_tls(error: &Error) -> bool {
-    match error {
-        Error::Rustls(_) | Error::Tls(_) => true,
-        Error::Io(error) => error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()),
-        _ => false,
-    }
+    matches!(error, Error::Tls(_)) || tls_error(error).is_some()
 }
 
-/// The HTTP method with this name.
-fn method_named(name: &str) -> Method {
-    Method::from_bytes(name.as_bytes()).unwrap_or(Method::POST)
+/// The error of the TLS library, if that is the cause.
+fn tls_error(error: &Error) -> Option<&rustls::Error> {
+    match error {
+        Error::Rustls(error) => Some(error),
+        Error::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
+    }
 }
 
 /// Escapes a text for a part of a path or a query.

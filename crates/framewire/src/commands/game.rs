@@ -198,7 +198,7 @@ impl Drop for Game {
 
 /// Loads a state from a file.
 fn load(client: &Client, file: &Path) -> Result<(), Failure> {
-    client.upload("PUT", "/v1/state", &state::load_file(file)?).map(drop)
+    client.upload("/v1/state", &state::load_file(file)?).map(drop)
 }
 
 /// Runs frames.

@@ -98,7 +98,7 @@ fn load(place: &Place, force: bool, server: &ServerArgs) -> Result<(), Failure> 
     let state = load_file(file)?;
     let session = server.open()?;
     let target = if force { "/v1/state?force=true" } else { "/v1/state" };
-    let reply = session.client.upload("PUT", target, &state)?.json()?;
+    let reply = session.client.upload(target, &state)?.json()?;
     if server.json {
         return print(reply);
     }

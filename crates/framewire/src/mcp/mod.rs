@@ -112,9 +112,9 @@ async fn serve_stdio(args: Args) -> anyhow::Result<()> {
         ));
     }
     if let Some(url) = args.url {
-        let token = server::token(args.token_file.as_deref()).map_err(|error| anyhow!("{error}"))?;
+        let token = server::token(args.token_file.as_deref())?;
         let address = Address { url, emulator: args.emulator, token, certificate: args.cacert };
-        let client = Client::new(address).map_err(|error| anyhow!("{error}"))?;
+        let client = Client::new(address)?;
         let remote = tokio::task::spawn_blocking(move || Remote::new(client)).await??;
         return serve_client(Arc::new(remote), options).await;
     }

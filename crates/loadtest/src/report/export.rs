@@ -35,7 +35,7 @@ const VALUES: [Value; 13] = [
 /// One line per row, after a line with the names. Latencies are in milliseconds; the cells of values that were not
 /// measured are empty.
 pub fn csv(report: &Report) -> String {
-    let of = |clock: fn(Figure) -> Metric| FIGURES.map(|(_, figure)| clock(figure));
+    let of = |clock: fn(Figure) -> Metric| FIGURES.map(|(_, figure, ..)| clock(figure));
     let latencies = || of(Metric::Intended).into_iter().chain(of(Metric::Sent));
     let mut names: Vec<String> = ["target", "strategy", "load"].map(str::to_owned).to_vec();
     names.extend(VALUES.map(|(name, ..)| name.to_owned()));
@@ -117,7 +117,7 @@ pub fn prometheus(report: &Report) -> String {
         for (clock, metric) in
             [("intended", Metric::Intended as fn(Figure) -> Metric), ("sent", Metric::Sent)]
         {
-            for (name, figure) in FIGURES {
+            for (name, figure, ..) in FIGURES {
                 if let Some(value) = metric(figure).of(row) {
                     let more = format!(",clock=\"{clock}\",figure=\"{name}\"");
                     latencies.push((labels(row, &more), value / 1000.0));

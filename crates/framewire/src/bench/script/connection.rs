@@ -1,6 +1,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use framewire_loadtest::{Call, Failure};
 use socket2::SockRef;
@@ -11,6 +12,8 @@ use tokio::time::timeout;
 use super::dialect::{Answer, Codec};
 use super::{Dialect, Options};
 
+/// The longest time for connecting.
+const CONNECT: Duration = Duration::from_secs(5);
 /// The size of the buffer for a read, in bytes.
 const PIECE: usize = 16 * 1024;
 
@@ -29,7 +32,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects, and exchanges the greeting if the dialect has one.
     pub(super) async fn open(address: &str, dialect: &Dialect, options: &Options) -> Result<Self, Failure> {
-        let connected = timeout(options.connect_timeout, TcpStream::connect(address)).await;
+        let connected = timeout(CONNECT, TcpStream::connect(address)).await;
         let stream = connected.map_err(|_| Failure::TimedOut)??;
         stream.set_nodelay(!options.nagle)?;
         let peer = stream.peer_addr()?;

@@ -37,7 +37,7 @@ impl Dialect {
     pub(super) fn codec(&self) -> Codec {
         match self {
             Dialect::Binary => {
-                Codec::Binary(Binary { state: State::Hello, decoder: Decoder::new(), next: 1 })
+                Codec::Binary(Binary { welcome: Some(Vec::new()), decoder: Decoder::new(), next: 1 })
             }
             Dialect::Marker { prefix } => Codec::Marker(Marker {
                 prefix: prefix.clone(),
@@ -76,19 +76,10 @@ pub(super) enum Codec {
 
 #[derive(Debug)]
 pub(super) struct Binary {
-    state: State,
+    /// The part of the welcome that was received; `None` after its end, when only frames follow.
+    welcome: Option<Vec<u8>>,
     decoder: Decoder,
     next: Ticket,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Nothing was received yet.
-    Hello,
-    /// A part of the welcome was received.
-    Welcome(Vec<u8>),
-    /// The whole welcome was received; only frames follow.
-    Open,
 }
 
 #[derive(Debug)]
@@ -113,7 +104,7 @@ impl Codec {
     /// Whether the greeting was answered.
     pub(super) fn greeted(&self) -> bool {
         match self {
-            Codec::Binary(binary) => matches!(binary.state, State::Open),
+            Codec::Binary(binary) => binary.welcome.is_none(),
             Codec::Marker(_) | Codec::Unframed(_) => true,
         }
     }
@@ -185,19 +176,12 @@ impl Codec {
 
 impl Binary {
     fn receive(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut text = match std::mem::replace(&mut self.state, State::Open) {
-            State::Open => {
-                self.decoder.push(bytes);
-                return Ok(());
-            }
-            State::Hello => Vec::new(),
-            State::Welcome(text) => text,
-        };
-        text.extend_from_slice(bytes);
-        let Some(end) = marker::find_end(&text) else {
-            self.state = State::Welcome(text);
+        let Some(text) = &mut self.welcome else {
+            self.decoder.push(bytes);
             return Ok(());
         };
+        text.extend_from_slice(bytes);
+        let Some(end) = marker::find_end(text) else { return Ok(()) };
         let reply = String::from_utf8_lossy(&text[..end]);
         if Welcome::from_reply(&reply).is_none_or(|welcome| welcome.protocol != PROTOCOL_VERSION) {
             return Err(malformed(format_args!(
@@ -205,6 +189,7 @@ impl Binary {
             )));
         }
         self.decoder.push(&text[end + marker::END.len()..]);
+        self.welcome = None;
         Ok(())
     }
 

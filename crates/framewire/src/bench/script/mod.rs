@@ -24,8 +24,6 @@ pub use session::ScriptSession;
 /// Options for all strategies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The longest time for connecting.
-    pub connect_timeout: Duration,
     /// The longest time for one attempt to send a message and get its reply. This includes the time for connecting and,
     /// with [`Strategy::Single`], the time until the connection is free.
     pub timeout: Duration,
@@ -40,7 +38,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(10),
             retries: Retries::default(),
             nagle: false,
