@@ -89,15 +89,19 @@ impl InProgress {
     }
 
     /// Counts one more until the guard is dropped.
-    pub(crate) fn begin(&self) -> impl Drop + use<> {
-        struct Guard(Gauge);
-        impl Drop for Guard {
-            fn drop(&mut self) {
-                self.0.dec();
-            }
-        }
+    pub(crate) fn begin(&self) -> InProgressGuard {
         self.0.inc();
-        Guard(self.0.clone())
+        InProgressGuard(self.0.clone())
+    }
+}
+
+/// One of the things that an [`InProgress`] counts, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InProgressGuard(Gauge);
+
+impl Drop for InProgressGuard {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 

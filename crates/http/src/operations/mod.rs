@@ -17,6 +17,7 @@ use self::emulators::{Emulators, Served};
 use crate::access::caller::Caller;
 use crate::access::permit::{Files, Permit};
 use crate::failure::Failure;
+use crate::metrics::InProgressGuard;
 use crate::problem::Problem;
 use crate::transport::Stopping;
 
@@ -117,11 +118,7 @@ impl Operations {
     }
 
     /// Sends a batch to its emulator. [`Operations::outcome`] waits for the outcome.
-    pub(crate) fn send(
-        &self,
-        served: &Served,
-        batch: Batch,
-    ) -> Result<SentBatch<impl Drop + use<>>, OpError> {
+    pub(crate) fn send(&self, served: &Served, batch: Batch) -> Result<SentBatch, OpError> {
         batch.check()?;
         let waiting = served.waiting.begin();
         let runs = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
@@ -131,11 +128,7 @@ impl Operations {
 
     /// Waits for the outcome of a batch until its deadline. For a batch with runs, the wait can also end earlier: see
     /// [`Operations::outcome_of_run`].
-    pub(crate) async fn outcome<G>(
-        &self,
-        served: &Served,
-        sent: SentBatch<G>,
-    ) -> Result<Outcome, EmulatorError> {
+    pub(crate) async fn outcome(&self, served: &Served, sent: SentBatch) -> Result<Outcome, EmulatorError> {
         let SentBatch { pending, runs, _waiting } = sent;
         let outcome = if runs { self.outcome_of_run(served, pending).await } else { pending.await }?;
         match &outcome.results[..] {
@@ -173,12 +166,12 @@ impl Operations {
 }
 
 /// A batch that an emulator performs or will perform.
-pub(crate) struct SentBatch<G> {
+pub(crate) struct SentBatch {
     pending: Pending,
     /// Whether the batch has runs.
     runs: bool,
     /// Counts the batch as waiting until this guard is dropped.
-    _waiting: G,
+    _waiting: InProgressGuard,
 }
 
 /// How much longer than other batches a batch with these operations may take, because they run frames.
