@@ -126,6 +126,8 @@ def test_episodes_end_as_in_one_process(second: Any, short: Path) -> None:
                     fleet.step(none)
                 assert fleet.state_hashes() == before
                 fleet.reset(options={"reset_mask": ~mask})
+                # The last observations of the episodes that have ended stay.
+                assert_same([arrays], [expected_arrays])
                 fleet.step(none)
             with pytest.raises(InvalidRequest, match="seed is -1"):
                 fleet.reset(seed=[-1, 0, 0])
@@ -623,6 +625,27 @@ def test_a_search_continues_if_other_actors_take_the_cores_of_a_lost_worker(
         explorer._pool._start_timeout = 2.0
         assert len(explorer.rollouts([Job(explorer.start, None, seed, 30) for seed in range(8)])) == 8
         assert len(explorer._workers) == 1
+        ray.kill(other)
+    assert "did not start within 2 s" in caplog.text
+
+
+def test_a_fleet_continues_if_other_actors_take_the_cores_of_a_lost_worker(
+    second: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    vector = framewire.envs.make_vec(scenario="memory", num_envs=ENVS)
+    with Fleet(None, "memory", num_envs=ENVS) as fleet:
+        vector.reset(seed=1)
+        fleet.reset(seed=1)
+        lost = fleet._groups[1]
+        on_its_node = NodeAffinitySchedulingStrategy(lost.place.node.id, soft=False)
+        # Ray starts this actor as soon as the worker has ended.
+        other = Other.options(num_cpus=1, scheduling_strategy=on_its_node).remote()  # type: ignore[attr-defined]
+        kill_process(lost)
+        assert ray.get(other.answer.remote(), timeout=60) == 1
+        fleet._pool._start_timeout = 2.0
+        actions = np.ones(ENVS, dtype=np.int64)
+        expected = vector.step(actions)[0]
+        assert np.array_equal(fleet.step(actions)[0], expected)
         ray.kill(other)
     assert "did not start within 2 s" in caplog.text
 

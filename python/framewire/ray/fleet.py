@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
 import gymnasium
@@ -210,8 +210,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         its number as the seed.
         """
         mask = None if options is None else options.get("reset_mask")
-        # A reset of some environments must not change the rows of the others, so it uses the same arrays again.
-        into = self._last if mask is not None else 1 - self._last
+        into = 1 - self._last
         self._begin_reset(seed, mask, into)
         self._last = into
         infos = [(group.rows, self._receive(group).info) for group in self._groups]
@@ -553,6 +552,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             place = _nodes.replacement(_nodes.usable(self._pool.resources), used, group.place.cores)
             if place is None:
                 break
+            if isinstance(cause, _actors.NotStartedError):
+                # Other actors may have taken the free cores, which `replacement` does not know.
+                place = replace(place, is_guest=True)
             _log.warning(
                 "the worker on node %s is lost (%s); continuing on node %s", lost, _actors.first_line(cause), place.node
             )
@@ -562,7 +564,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 self._started(group, self._begin(group))
                 self._restore(group)
                 self._replay(group)
-            except LOST as error:
+            except (*LOST, _actors.NotStartedError) as error:
                 cause = error
                 time.sleep(_actors.PAUSE * attempt)
                 continue
