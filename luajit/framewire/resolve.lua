@@ -107,19 +107,18 @@ end
 
 -- Calls `start`, which takes a callback, and suspends the running task until the callback is called.
 local function wait(task, start, text)
-  local is_waiting = true
+  local is_waiting, answer = true, nil
   local ok, message = start(task.loop, text, function(...)
-    if is_waiting then task:wake(...) end
+    answer = { ... }
+    if is_waiting then task:wake() end
   end)
   if not ok then return nil, message end
-  local function finish(is_answered, ...)
-    is_waiting = false
-    -- If there is no answer, the task was cancelled. The task may still continue, and a late answer must not end one of
-    -- its later waits.
-    if not is_answered then error((...), 0) end
-    return ...
-  end
-  return finish(pcall(task.suspend, task))
+  -- The program can call `wake` too, which does not end this wait.
+  repeat ok, message = pcall(tasks.suspend, task) until answer or not ok
+  -- If the task was cancelled, it may still continue, and a late answer must not end one of its later waits.
+  is_waiting = false
+  if not ok then error(message, 0) end
+  return unpack(answer, 1, 2)
 end
 
 --- The addresses of a name, in the order in which the system prefers them.

@@ -233,6 +233,14 @@ function Task:suspend(timeout)
   return suspend(self, true, timeout)
 end
 
+--- Suspends the running task for the library. Unlike `Task:suspend`, keeps an earlier `wake` for the program.
+---@param task table
+---@param timeout? number seconds; forever if left out
+---@return any ... the arguments of `wake`, which the program can call too; or nil and "timeout"
+function M.suspend(task, timeout)
+  return suspend(task, true, timeout)
+end
+
 -- Makes a waiting task continue in the loop's next round, with these values.
 function schedule(task, ...)
   if not task.waiting then return end

@@ -475,7 +475,7 @@ function M.accept(request, response, options)
     return nil, reason
   end
   local self = new(options, false)
-  local server = response.server
+  local server, is_waiting = response.server, false
   self.server = server
   self.subprotocol = choose(request.headers["sec-websocket-protocol"], options.protocols)
   if self.subprotocol then response:header("Sec-WebSocket-Protocol", self.subprotocol) end
@@ -494,16 +494,20 @@ function M.accept(request, response, options)
     else
       self.socket = connected
       feed_text(self, rest)
-      task:wake(true)
+      if is_waiting then task:wake() end
     end
   end)
   if not ok then return nil, message end
   response.upgraded = self -- `http.task` closes it
   if options.on_message then return self end
-  ok, message = task:suspend(self.timeout)
-  if not ok then
-    self.ended, self.code, self.reason = true, 1006, message
-    return nil, message
+  local deadline = time.monotonic() + self.timeout
+  is_waiting = true
+  -- The program can call `wake` too, which does not end this wait.
+  while not self.socket and time.monotonic() < deadline do tasks.suspend(task, deadline - time.monotonic()) end
+  is_waiting = false
+  if not self.socket then
+    self.ended, self.code, self.reason = true, 1006, "timeout"
+    return nil, "timeout"
   end
   return self
 end

@@ -6,6 +6,7 @@ local http = require "framewire.http"
 local loops = require "framewire.loop"
 local poller = require "framewire.poller"
 local process = require "tests.support.process"
+local resolve = require "framewire.resolve"
 local socket = require "framewire.socket"
 local streams = require "framewire.stream"
 local tasks = require "framewire.task"
@@ -506,6 +507,19 @@ check.test("an early wake is kept for the next suspend and does not hold up a jo
     local began = time.monotonic()
     assert(child:join(5))
     assert(time.monotonic() - began < 2, "the join took too long")
+    check.equal(me:suspend(1), "early")
+    loop:stop()
+  end)
+  assert(loop:run())
+  loop:close()
+end)
+
+check.test("an early wake is kept for the next suspend and does not end a look-up of a name", function()
+  local loop = new_loop()
+  loop:spawn(function()
+    local me = tasks.current()
+    me:wake("early")
+    assert(#assert(resolve.addresses("localhost")) > 0)
     check.equal(me:suspend(1), "early")
     loop:stop()
   end)
