@@ -193,7 +193,8 @@ class Core(CoreMemory):
 
     def __reduce__(self) -> tuple[Callable[..., Core], tuple[Any, ...]]:
         arguments = {"symbols": self._files, "clock": self._clock, "data": self._data, **self._options}
-        return _restored, (self._rom, arguments, self.save_state(_SAVED | _PICTURE), self._core.lasting_keys())
+        state = self.save_state(_SAVED | _PICTURE)
+        return _restored, (self._rom, arguments, state, self._core.lasting_keys(), self.frozen())
 
     def __deepcopy__(self, _: dict[int, Any]) -> Core:
         restore, arguments = self.__reduce__()
@@ -593,11 +594,15 @@ class EnvironmentCore(Core):
         raise TypeError("the emulator of an environment cannot be copied or pickled alone; copy the environment")
 
 
-def _restored(rom: str, arguments: dict[str, Any], state: bytes, keys: int) -> Core:
-    """Creates a core again from its pickled ROM path, arguments, state and keys."""
+def _restored(
+    rom: str, arguments: dict[str, Any], state: bytes, keys: int, frozen: Sequence[Mapping[str, Any]] = ()
+) -> Core:
+    """Creates a core again from its pickled ROM path, arguments, state, keys and frozen numbers."""
     core = Core(rom, **arguments)
     core.load_state(state)
     core._core.set_keys(keys, 0)
+    for each in frozen:
+        core.freeze(each["address"], each["value"], each["type"])
     return core
 
 

@@ -336,6 +336,16 @@ def test_a_game_is_patched_and_has_cheats(tmp_path: Path) -> None:
         assert (core.info().title, core.read(0x02030000)) == ("FRAMEWIRE", 0)
 
 
+def test_a_copy_keeps_frozen_numbers(game: Core) -> None:
+    game.freeze("lives", 7)
+    game.freeze(0x02000100, 0x1234, "u16")
+    for copied in (copy.deepcopy(game), pickle.loads(pickle.dumps(game))):
+        assert copied.frozen() == game.frozen()
+        copied.advance(30)
+        assert (copied.read("lives"), copied.read(0x02000100, "u16")) == (7, 0x1234)
+        copied.close()
+
+
 def test_a_batch_that_broke_off_is_not_performed_again(game: Core) -> None:
     frame = game.frame()
     with game.batch() as batch:
