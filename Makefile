@@ -69,7 +69,7 @@ PYTHONS ?= python3
 wheel: setup-test
 	tools/wheel.sh $(PYTHONS)
 
-# Tests that wheel with Python 3.13 in a minimal Debian 13 system, which it first installs in a folder. It needs root.
+# Tests the wheel with Python 3.13 in a minimal Debian 13 system, which it first installs in a folder. It needs root.
 wheel-check:
 	tools/wheel-system.sh target/wheels/framewire-*.whl
 

@@ -57,8 +57,8 @@ check() {
         sed -n '/=== SUMMARY/,$p' "$folder/log" | grep -e '^✗' -e '^Total'
     done
     stop
-    # The server must log nothing. Invalid requests are not logged. A shutdown that takes too long is logged, but
-    # streams whose clients have left must not delay it.
+    # The server must log nothing: it does not log invalid requests. It would log a shutdown that takes too long, but
+    # streams whose clients have left must not delay the shutdown.
     if [ -s "$folder/errors" ]; then
         cat "$folder/errors" >&2
         exit 1

@@ -2,8 +2,8 @@
 # Installs missing Debian packages. `setup.sh run` installs the packages that a build of the program needs, and
 # `setup.sh test` also those that its tests need. It can be run again at any time.
 #
-# `setup.sh run COMMAND...` runs a build of the program at the same time. Its part that needs the packages, which is
-# tools/libmgba.sh, waits until they are installed.
+# `setup.sh run COMMAND...` runs COMMAND, a build of the program, at the same time. tools/libmgba.sh, which is the part of
+# the build that needs the packages, waits until they are installed.
 set -eu
 
 # The packages for tools/libmgba.sh.

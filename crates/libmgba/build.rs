@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, exit};
 
-/// The path from this crate's folder.
+/// The script that builds libmgba, as a path from this crate's folder.
 const SCRIPT: &str = "../../tools/libmgba.sh";
 /// The variables that [`SCRIPT`] reads.
 const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];

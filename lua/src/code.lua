@@ -9,7 +9,7 @@ local byte, sub, unpack = string.byte, string.sub, string.unpack
 local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
 local LEAST, MOST = math.mininteger, math.maxinteger
 
-local MAX_DEPTH = 200 -- how deeply operators and reads may be nested
+local MAX_DEPTH = 200 -- the deepest nesting of operators and reads; the innermost operand counts as one level
 -- The first byte of a part of an expression. For an operator, it is UNARY or BINARY plus the operator's number.
 local CONSTANT, FRAME, READ, UNARY, BINARY = 0, 1, 2, 0x10, 0x20
 

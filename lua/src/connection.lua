@@ -39,7 +39,7 @@ function connection.new(socket)
     outbox = {}, -- replies to send, from index `outbox_first` to `outbox_last`
     outbox_first = 1,
     outbox_last = 0,
-    taken = 0, -- how many bytes of the first of these replies were already put into slices
+    taken = 0, -- how many bytes of the first reply in the outbox were already put into slices
     slice = nil, -- the bytes to send next
     burst = 0, -- how many slices were sent since the script last slept, or since nothing was left to send
     unsent = 0, -- how many bytes wait to be sent in total, including those of the slice
@@ -70,9 +70,9 @@ function connection.new(socket)
     cancelled = nil, -- the ids of cancelled requests: id to true
     traced = nil, -- the id in the last trace frame; nil after the next request has arrived
     trace = nil, -- the name of the request with that id in logs
-    -- After mGBA was paused, while its requests wait (turn.lua): `since` is the tick at which the wait began, `till` the
-    -- tick at which it ends if nothing more arrives, and `size` the size of the inbox after the last read. Nil if they do
-    -- not wait.
+    -- A table while the link's requests wait after a pause of mGBA (turn.lua), otherwise nil. `since` is the tick at
+    -- which the wait began, `till` is the tick at which it ends if nothing more arrives, and `size` is the size of the
+    -- inbox after the last read.
     resumed = nil,
     watches = {}, -- in the order in which they began
     is_watching = false, -- whether it is in the list of connections with watches (watches.lua)
@@ -203,15 +203,15 @@ local function send_slice(self, slice)
   return not self.slice and self.unsent > 0
 end
 
--- Whether the inbox is full enough to perform requests before reading more. This is never so before it holds a whole
--- message or frame.
+-- Whether the inbox is so full that requests are performed before more is read. It must also hold a whole message or
+-- frame; otherwise there would be nothing to perform.
 function connection.has_backlog(self)
   local box = self.inbox
   return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.may_have_message)
 end
 
--- Whether the waiting replies are held back, because there is a backlog of requests. Each time that there are enough
--- bytes of replies, the number of bytes that is needed doubles.
+-- Whether the waiting replies are held back, because there is a backlog of requests. When they have `hold` bytes, they
+-- are sent, and `hold` doubles.
 local function holds_back(self)
   if not connection.has_backlog(self) then
     self.hold = limits.first_hold

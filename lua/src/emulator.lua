@@ -67,8 +67,8 @@ end
 local THUMB = 0x20
 
 -- Sets a register, or refuses an unknown one. If this switches the processor between ARM and Thumb, the instructions
--- that mGBA has already fetched are of the other kind, and mGBA crashes when it runs them. A jump to the next
--- instruction fetches them again.
+-- that mGBA has already fetched are of the other kind, and mGBA crashes when it runs them. So this function then jumps
+-- to the next instruction, which makes mGBA fetch again.
 function emulator.write_register(name, value)
   local before = emulator.register(name)
   local pc = name == "cpsr" and emu:readRegister("pc")

@@ -204,7 +204,7 @@ local function spend(instructions)
   end
 end
 
--- A debug hook that is called after every group of `period` instructions.
+-- Returns a debug hook that counts instructions. Lua calls the hook after every `period` instructions.
 local function counter(period)
   return function()
     if debug.getinfo(2, "f").func == limited then

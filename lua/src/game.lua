@@ -1,7 +1,7 @@
 -- Detects resets, loaded states and newly loaded games. The script cannot use mGBA's callbacks for this: if a script
 -- resets the console in a frame callback, mGBA's `reset` callback ends that frame callback (see `emulator.reset`).
--- Operations report immediately what they do. The script detects other resets and loaded states by the frame counter,
--- and another game by its title, code or checksum.
+-- An operation that resets the console, or loads a state or a game, reports this itself (`game.note`). The script
+-- detects other resets and loaded states by the frame counter, and another game by its title, code or checksum.
 --
 -- After a reset or a loaded state, the next frame does not follow from the frame before. This is called a *break* in
 -- the order of frames.

@@ -116,7 +116,7 @@ local function new(press, release)
   end
 
   -- Takes these keys away from running holds and timelines, for example when a client sets the keys directly. Waiting
-  -- holds keep waiting. The keys in `up` are released in this frame, so no hold may press them before the next one:
+  -- holds keep waiting. The keys in `up` are released in this frame, so no hold may press them before the next frame:
   -- otherwise the game would not see the release.
   function holds.let_go(keys, up)
     for key = 0, 9 do

@@ -19,9 +19,9 @@ local timeout = 0 -- seconds
 local owner -- the session of the link that began lockstep
 local unheard = 0 -- seconds that a frame has waited without a byte from the owner
 local wanted, done = 0, 0 -- how many frames were asked for, and how many of them have run
--- By session: a list of its `advance`s, some of whose frames may still have to run. `frames` is how many frames an
--- `advance` asked for, and `last` is the value of `done` after the last of them. If lockstep ended before that frame,
--- `run` is how many of the frames had run.
+-- By session: a list of its `advance`s. `frames` is how many frames an `advance` asked for. `last` is the value of
+-- `done` after the last of these frames. If lockstep ends before that frame, `run` is set to how many of the frames
+-- have run.
 local goals = {}
 -- How many seconds the current frame has waited, and how many it had waited at the last request of a client.
 local waited, asked = 0, 0

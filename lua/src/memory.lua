@@ -33,7 +33,7 @@ local BUS = {
 }
 -- From this address on, numbers on the bus are read and written byte by byte: the memory for saves has an 8-bit bus.
 local SAVE = 0x0E000000
--- The range of the video memory, which accepts no single bytes.
+-- The range of the video memory, which cannot be written byte by byte.
 local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
 local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
 

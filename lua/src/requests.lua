@@ -63,9 +63,9 @@ local function refuse_all(request, index, status, problem)
   return nil, NOT_DONE:rep(index - 1) .. encode_refusal(status, problem), index
 end
 
--- Checks all operations before any is performed: their order, and the memory that they use. After an operation that
--- loads a game, memory cannot be checked yet. Returns the number of the last operation that needs no further check. For
--- a refused request, returns nil, the results for the reply, and their number.
+-- Checks all operations before any is performed: their order, the memory that they use, and their expressions.
+-- Operations after one that loads a game cannot be checked yet. Returns the number of the last operation that needs no
+-- further check. For a refused request, returns nil, the results for the reply, and their number.
 local function check_all(request)
   for index = 1, request.count - 1 do
     if request[5 * index - 4] == ADVANCE then

@@ -68,7 +68,8 @@ local function count_frames()
   game.check()
 end
 
--- Serves all clients. If a run (runs.lua) has `ended` in this frame, its client may send the next request right now.
+-- Serves all clients. If a run (runs.lua) has `ended` in this frame, its client will probably send the next request
+-- now, so the script waits for it.
 local function serve(now, ended)
   listener.accept_all()
   local was_asking = ticks.now - clients.request_tick < LINGER

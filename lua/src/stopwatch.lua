@@ -37,7 +37,7 @@ function stopwatch.find_clock()
   end
 end
 
--- The seconds on that clock, which is monotonic; nil if there is no such clock.
+-- The seconds on the clock that `find_clock` has found, which is monotonic; nil if there is no such clock.
 function stopwatch.seconds()
   return wall and wall()
 end

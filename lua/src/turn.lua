@@ -27,8 +27,8 @@ local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
 -- After a pause, a link's requests wait until nothing more has arrived for `QUIET` ticks, but for at most `LONGEST`
--- ticks. They do not wait if fewer than `FEW` bytes have arrived: a system keeps that much for a program that does not
--- read, so there is nothing more. With `MANY` bytes, they do not wait any longer.
+-- ticks. They do not wait if fewer than `FEW` bytes have arrived: the system has room for at least this many bytes of a
+-- connection, so everything that the link has sent has arrived. With `MANY` bytes, they do not wait any longer.
 local FEW, QUIET, LONGEST, MANY = 32 * 1024, 2, 10, limits.inbox // 2
 local LINGER = 2 * ticks.per_second -- ticks in which a dismissed client can still read the reason
 
@@ -271,9 +271,9 @@ local function do_deferred(self, deadline)
   return false
 end
 
--- Sends the replies that wait if a further one of `size` bytes would not fit into the same slice. Otherwise, only the
--- first slice of the replies to many requests would be sent before the script sleeps again (connection.lua). Returns
--- false if the connection is closed.
+-- If one more reply of `size` bytes would not fit into the same slice, sends the waiting replies now. Without this,
+-- only the first slice of the replies to many requests would be sent before the script sleeps again (connection.lua).
+-- Returns false if the connection is closed.
 local function flush_full(self, size)
   if self.unsent + size > limits.send_slice then
     connection.flush(self)

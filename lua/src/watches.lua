@@ -25,9 +25,9 @@ local watches = {
 local watching = {} -- connections with watches; closed ones stay in it until the next frame
 local held = 0 -- the keys that were held when the last frame began, if keys are watched
 
--- Decodes the range at `at`. Returns it, the position of the next one, and the length of its value in bytes. If its
--- name is empty and its length is 0, it is not a range of memory but an expression, and `address` is the number of
--- bytes of the expression.
+-- Decodes the range at `at`, which has the index `number`. Returns the range, the position of the next one, and the
+-- length of the range's value in bytes. A range with an empty name and the length 0 is an expression instead of memory;
+-- its address is then the number of bytes of the expression.
 local function read_range(bytes, at, number)
   local fine, name, address, length, next_at = pcall(unpack, "<s1I4I2", bytes, at)
   local is_expression = fine and length == 0 and name == ""
@@ -221,8 +221,8 @@ function watches.after_frame()
   return any
 end
 
--- Called at the end of the frame callback, to note the keys of the next frame. mGBA adds keys of the keyboard later,
--- but before the next callback; the game sees those only one frame later.
+-- Called at the end of the frame callback, to note the keys of the next frame. Keys that mGBA adds for the keyboard
+-- before the next callback do not belong to that frame: the game sees them only in the frame after it.
 function watches.before_frame()
   if emu and watches.report_keys() then
     held = emu:getKeys() & 0x3FF

@@ -273,7 +273,7 @@ end
 local PAUSED = 10 -- seconds
 
 served_by_clock("a paused mGBA performs no withdrawn request later, however much was sent", function(listener, clock)
-  -- `room` is how many bytes the system keeps for the script.
+  -- `room` is how many bytes the system can hold until the script reads them.
   for name, room in pairs { [81] = math.huge, [82] = 512 * 1024 } do
     local new, sent = link(listener, name), {}
     emu.calls = {}

@@ -53,8 +53,8 @@ function Buffer:text()
   return ffi.string(self.data + self.start, self.stop - self.start)
 end
 
---- Moves the bytes in use to the beginning, if more than 64 KiB there are no longer in use, and more than this function
---- has to copy. Without this, a buffer that never becomes empty would grow without limit.
+--- Moves the bytes in use to the beginning of the buffer. Does this only if the unused bytes before them are more than
+--- 64 KiB, and more than the bytes to move. Without this, a buffer that never becomes empty would grow without limit.
 function Buffer:compact()
   local length = self.stop - self.start
   if self.start <= MOVE_AT or self.start <= length then return end

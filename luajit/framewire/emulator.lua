@@ -118,8 +118,8 @@ local function await_done(self)
   return frame
 end
 
---- Holds keys and runs frames. The first step takes the clock, so the game is then paused between steps. Afterwards,
--- the picture and the watched memory are up to date.
+--- Holds keys and runs frames. The first step takes the clock, so the game is then paused between steps. After each
+-- step, the picture and the watched memory are up to date.
 ---@param keys? integer mask of all keys that are held; if left out, the keys do not change
 ---@param frames? integer 1 by default; with 0, it takes the clock and holds the keys, but runs no frame
 ---@return integer|nil frame the core's frame counter

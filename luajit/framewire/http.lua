@@ -24,10 +24,9 @@ M.guard = require("framewire.http.guard").new
 --- Serves a folder's files; see http/static.lua.
 M.static = require("framewire.http.static").new
 
--- Called when a task's handler has returned or failed. If the handler failed or sent no response, logs this, and
--- answers with 500 or, if the response is incomplete, closes the connection. If the response is complete, only logs the
--- error. If the handler has opened a WebSocket, closes the WebSocket instead; a WebSocket with callbacks stays open
--- unless the handler failed.
+-- Called when a task's handler has returned or failed. Logs an error, and a missing response. If no response was sent,
+-- answers with 500. If the handler failed and its response is incomplete, closes the connection. If the handler has
+-- opened a WebSocket, closes the WebSocket; but a WebSocket with callbacks stays open, unless the handler failed.
 local function end_response(answer, request, ok, message)
   local upgraded = answer.upgraded
   if upgraded then
@@ -105,7 +104,7 @@ local function close_all(listeners)
 end
 
 -- Creates one listener for each worker. All listeners have the same port, and the system (except macOS) distributes the
--- connections over them.
+-- connections among them.
 local function listen(options, count)
   local listeners = {}
   if options.unix then

@@ -128,8 +128,8 @@ local function dispatch(self, count)
   for i = 0, count - 1 do
     local fd, readable, writable, broken = source:ready(i)
     local watcher = watchers[fd]
-    -- An earlier callback of this round may have removed the watcher. Or it has closed the descriptor, and its number
-    -- now belongs to a new one. The event is not meant for that one.
+    -- An earlier callback of this round may have removed the watcher. Or it has closed the descriptor, and a new
+    -- descriptor has the same number: the event is not for the new one.
     if watcher and added[fd] ~= round then watcher:on_ready(readable, writable, broken) end
   end
 end
@@ -176,8 +176,8 @@ local M = {}
 -- The loops of this process.
 local loops = setmetatable({}, { __mode = "k" })
 
---- For a new process: closes its copies of the parent's loops. On Linux, both processes share the pollers. If the
---- new process closed a socket or a stream that it does not need, the parent's loop would not watch it any more.
+--- For a new process: closes its copies of the parent's loops. On Linux, both processes share the pollers: without this
+--- function, if the new process closed a socket or a stream, the parent's loop would no longer watch it.
 function M.leave_parent()
   for loop in pairs(loops) do loop.poller:close() end
   tasks.forget_waits()

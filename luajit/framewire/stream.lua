@@ -51,8 +51,8 @@ local function end_with(self, reason)
   if self.on_close then self:on_close(reason) end
 end
 
--- Closes the stream if bytes wait and the other side receives none for `stall_timeout` seconds; or, after `finish`, if
--- it neither receives nor sends any. The timer runs until there is nothing to wait for.
+-- Closes the stream if the other side stalls for `stall_timeout` seconds: if bytes wait and it receives none or, after
+-- `finish`, if it neither receives nor sends any. The timer runs while bytes wait, and after `finish`.
 local function watch_progress(self)
   local timeout = self.stall_timeout
   if self.timer or not timeout then return end

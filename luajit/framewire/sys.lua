@@ -56,7 +56,8 @@ end
 sys.STALL_CHECKS = 4
 
 --- Whether the other side of a socket has received no byte for a whole time-out. The system can hold many bytes, so the
---- other side can receive some of them without an event in the loop. This function looks for that.
+--- other side can receive some of them without an event in the loop. In that case, the system holds fewer bytes than at
+--- the last check, and this function updates `progress`.
 ---@param one table has the socket's `fd`; `progress`: when the other side last received bytes; and `queued`: how many
 --- bytes the system held at the last check, or nil if there was no check yet
 ---@param now number

@@ -56,8 +56,8 @@ function M.raw(options)
   local earlier, message = input.raw(not options or options.signals ~= false)
   if not earlier then return nil, message end
   changed = earlier
-  -- The garbage collector calls this, at the latest when the program ends normally. By then, raw mode may have been
-  -- switched off, and on again with a guard of its own.
+  -- The garbage collector calls the function below, at the latest when the program ends normally. By then, `restore`
+  -- may have ended this raw mode, and another call of `raw` may have begun a new one, which must continue.
   earlier.guard = newproxy(true)
   getmetatable(earlier.guard).__gc = function()
     if changed == earlier then M.restore() end

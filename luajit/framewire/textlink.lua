@@ -90,9 +90,9 @@ local function receive(self)
     local reply, rest = take_reply(self, data)
     if reply then
       self.pieces, self.received, self.tail = {}, 0, ""
-      -- The connection is closed in two cases. If there are bytes after a reply, they belong to no message, so later
-      -- replies could be wrong. If the first reply is an error, perhaps Framewire's script does not support the first
-      -- message. In that case, it ignores the following messages, and closes the connection later.
+      -- The connection is closed in two cases. First, if there are bytes after a reply: they belong to no message, so
+      -- later replies could be wrong. Second, if the first reply is an error: after an unknown first message,
+      -- Framewire's script ignores all further messages, and closes the connection later.
       local is_lost = rest > 0 or self.fresh and reply == ERROR
       self.fresh = false
       if is_lost then disconnect(self) end

@@ -36,8 +36,8 @@ local C = ffi.C
 local TYPE_BOOLEAN, TYPE_NUMBER, TYPE_STRING = 1, 3, 4
 
 local M = {
-  --- How many other threads this Lua state knows: those that it has started and not joined and, in a thread of this
-  --- module, the one that started it.
+  --- How many other threads this Lua state knows: those that it has started and has not joined yet. In a thread of this
+  --- module, the thread that started it also counts.
   running = rawget(_G, "FW_THREAD") and 1 or 0,
 }
 

@@ -61,8 +61,8 @@ local function unblock_signals(before)
   C.sigprocmask(sys.SIG_SETMASK, none, before)
 end
 
--- Calls a function outside of tasks. In a task of the parent, it would wait by returning to the parent's loop, of which
--- this process has a copy. Results as for `xpcall`.
+-- Calls a function outside of tasks. If it ran in the task that started this process, each of its waits would continue
+-- the copy of the parent's loop that this process has. Results as for `xpcall`.
 local function call_outside(main)
   if not coroutine.running() then return xpcall(main, debug.traceback) end
   local ok, message = false, "it yielded, but it is not in a task"
@@ -96,10 +96,10 @@ local function start(main, keep_blocked)
 end
 
 --- Runs a function in a new process. The process ends when the function returns, with exit code 0, or 1 after an error.
---- No signal is blocked there, even if a loop of this process waits for it. On Linux, the process gets TERM when the
---- thread that started it ends. The function is not in a task. The loops of this process are closed there; a loop that
---- the function needs must be a new one. At the end, files that are still open are written completely, unless there are
---- threads from framewire.thread.
+--- In the new process, the function is not in a task, no signal is blocked, and the loops of the parent are closed: the
+--- function must create each loop that it needs. On Linux, the process gets TERM when the thread that started it ends.
+--- At its end, the process writes what is in the buffers of open files; but only of stdout and stderr if there are
+--- threads from framewire.thread, even in the parent.
 ---@param main function
 ---@return table|nil worker with `pid`
 ---@return string? message
@@ -118,7 +118,8 @@ function M.become(arguments)
   if not arguments[1] then return nil, "there is nothing to run; name a program" end
   local list = ffi.new("const char *[?]", #arguments + 1)
   for index, argument in ipairs(arguments) do list[index - 1] = argument end
-  -- The new program would inherit the signals that a loop of this process blocks or ignores, and TERM would not end it.
+  -- A loop of this process blocks the signals that it waits for, and ignores PIPE. The new program would inherit this,
+  -- and TERM, for example, would not end it.
   local before = ffi.new("struct fw_sigset")
   unblock_signals(before)
   local pipe = C.signal(sys.SIGPIPE, nil)

@@ -260,8 +260,8 @@ check.test("the memory of a response in parts does not grow with the bytes that 
   end)
 end)
 
--- Like `with_request`, but the client sends also a part of a second request. It has read the first response when `body`
--- is called.
+-- Like `with_request`, but the client also sends a part of a second request, and has read the first response when
+-- `body` is called.
 local function with_half_a_body(limits, body)
   with_request(function(request, response)
     -- With a small buffer, the system does not accept the whole response at once.

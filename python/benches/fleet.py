@@ -127,7 +127,7 @@ def slowdown_in_worker(worker_seconds: float) -> float:
     """The processor time of a step in a worker, divided by that of the same step in one process; at least 1.
 
     Args:
-        worker_seconds: The overhead of a step in a worker. It is not counted.
+        worker_seconds: The overhead of a step in a worker, which is subtracted first.
     """
     envs = ENVS // max(NODES)
     one = framewire.envs.make_vec(scenario="pixels", num_envs=envs, threads=1)

@@ -277,7 +277,7 @@ def cycles() -> Operation[int]:
 
 
 def write_bytes(address: Address, data: Data, domain: str | None) -> Operation[None]:
-    """Writes bytes. No operation writes bytes to a domain, so they are written to it as numbers."""
+    """Writes bytes. With a domain, writes them as numbers, because no operation writes bytes to a domain."""
     content = as_bytes(data)
     if domain is None:
         return Operation("write_range", {**place(address), "data": b64encode(content).decode()}, nothing, changes=True)
@@ -398,8 +398,8 @@ def frame() -> Operation[int]:
 def lockstep(timeout: int) -> Operation[None]:
     """Begins lockstep; 0 ends it."""
     timeout = whole(timeout, "timeout", "milliseconds")
-    # Lockstep ends with its connection. If the reply is lost, lockstep must begin again on the next connection. With a key,
-    # the server would only repeat its reply.
+    # Lockstep ends with its connection. If the reply is lost, lockstep must begin again on the next connection. So this
+    # request gets no idempotency key: with one, the server would only repeat its reply.
     return Operation("lockstep", {"timeout": timeout}, nothing, changes=timeout == 0)
 
 

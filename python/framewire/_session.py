@@ -434,7 +434,7 @@ class Session:
         error = message.get("error")
         if error is None:
             if pending.method in ("lockstep", "resume"):
-                # This is set before the caller gets the reply, because the connection can break at any time after it.
+                # This is set before the caller gets the reply. The connection can break directly after the reply.
                 self.lockstep = bool(pending.params.get("timeout"))
             pending.settle(message["result"], None)
         elif pending.key is not None and _keys_are_full(error):

@@ -185,7 +185,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Keys that are pressed at exact frames.
+    """A key timeline: keys that are pressed in exactly the planned frames.
 
     Attributes:
         id: The number of the timeline.
@@ -333,7 +333,8 @@ class ReplayReport:
         equal: Whether everything that was compared is equal.
         frames: The frames of the recording.
         played: The frames that were replayed.
-        diverged: The first difference, with `frame`, `agreed` and `what`; None if there is no difference.
+        diverged: The first difference, or None if there is no difference. `frame` is its frame. `agreed` is the last frame
+            before it at which all compared hashes were equal. `what` is `picture` or `memory`.
         more: All fields, as in `POST /v1/recordings/NAME/replay`. An emulator in this process has only some of them.
     """
 

@@ -458,7 +458,7 @@ async def test_servers_have_tls(folder: Path, certificate: tuple[Path, Path], mo
             client.wait("u32[frame] > 1")
             with client.audio() as audio:
                 assert next(audio).rate
-            # The game loses a life a few seconds after it begins. So it begins again and is paused.
+            # The game loses a life a few seconds after it begins. So the test pauses it and resets it.
             with client.pause():
                 client.reset()
                 client.advance(60)

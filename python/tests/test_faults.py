@@ -340,7 +340,7 @@ def test_a_batch_whose_error_was_handled_is_not_performed_again(
 
 
 def test_a_large_request_does_not_wait_for_a_thread_that_waits_for_a_change(paused: Client, proxy: Proxy) -> None:
-    # Connections inherit the small buffer.
+    # Each accepted connection inherits this small buffer from the listener.
     proxy._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     proxy.slow = True
     with framewire.connect(proxy.url) as client:

@@ -30,9 +30,9 @@ void canvas_panel(u32 x, u32 y, u32 width, u32 height, u32 corner, u8 colour);
 
 void canvas_disc(u32 x, u32 y, i32 radius, u8 colour);
 
-/* Paints capital letters and digits of 5 by 7 pixels, one every 6 pixels, or capital letters of 3 by 5 pixels, one
- * every 4 pixels. Other characters from ' ' to '_' stay blank. `text` must have no characters beyond these, such as
- * lower-case letters. */
+/* canvas_text paints capital letters and digits of 5 by 7 pixels, one every 6 pixels. canvas_small_text paints capital
+ * letters of 3 by 5 pixels, one every 4 pixels. Other characters from ' ' to '_' stay blank. `text` must not have
+ * characters outside of this range, such as lower-case letters. */
 void canvas_text(u32 x, u32 y, const char *text, u8 colour);
 void canvas_small_text(u32 x, u32 y, const char *text, u8 colour);
 

@@ -16,7 +16,7 @@ import { PROGRAM, Server } from "./support/server.ts";
 const IDLE_MS = 20_000;
 /** How many first loads are measured, each in a new browser context. */
 const LOADS = 9;
-/** How long pacing and processor time are measured. */
+/** How long the drawing of pictures is measured, and the processor time of each tool. */
 const RUN_MS = 15_000;
 /** The expressions that the tool Watches shows. */
 const WATCHES = ["frame", "ball_x", "ball_y", "paddle_x", "score", "bricks_left"];

@@ -74,7 +74,7 @@ async def check_log(client, before, after, expected, about):
 
 
 async def check_frames(client, calls, seed):
-    """Checks that the game sees each key of random sequences in exactly its frames, if it is paused between calls."""
+    """Checks that a game that is paused between calls sees each key of random sequences in exactly its frames."""
     chooser = random.Random(seed)
     before = (await call(client, "act", keys=".:1", values=[COUNTER]))["values"][COUNTER]
     for number in range(calls):
@@ -141,7 +141,7 @@ async def check_lost(client, cut, seed):
     # cut.
     longest = 50 if (await call(client, "observe"))["kind"] == "embedded" else 6
     for number in range(CUTS):
-        # The cut comes at different times, from before the server gets the call to after its end.
+        # The cut comes at different times: before the server gets the call, during the call, or after the call has ended.
         delay = chooser.choice([0, 0.001, 0.01, 0.1])
         keys, expected = sequence(chooser, 20, longest)
         arguments = {"keys": keys, "values": [COUNTER], "key": str(uuid.uuid4())}

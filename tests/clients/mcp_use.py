@@ -258,8 +258,8 @@ async def check_rights():
 async def check_script(mode):
     """The tool `script` runs Lua code. Over stdio, the server's --allow-script is enough to offer it.
 
-    The server at URL does not allow it: a client that asks for it gets an error that names the option, and other
-    clients are not offered it.
+    The server at URL does not allow scripts. There, a client that asks for the tool gets an error that names the option,
+    and the tool is not offered to other clients.
     """
     allowed = StdioServerParameters(command=PROGRAM, args=[*STDIO.args, "--allow-script"])
     async with Client(allowed, mode=mode) as client:

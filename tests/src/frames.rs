@@ -9,7 +9,7 @@ use framewire_protocol::{Batch, Decoder, EventFrame, Frame, Hello, Op, Outcome, 
 
 use crate::{Error, Result, TextClient};
 
-/// One connection to the script that uses binary frames. It has its own session.
+/// A connection to the script. It uses binary frames, and has a session of its own.
 #[derive(Debug)]
 pub struct FrameClient {
     stream: TcpStream,

@@ -9,7 +9,7 @@ pub enum Error {
     /// The other side has closed the channel.
     #[error("the other side has closed the channel")]
     Closed,
-    /// The other side's process has ended, or no longer holds its lock on the channel, but has not closed the channel.
+    /// The other side's process has ended without closing the channel, or it no longer holds its lock on the channel.
     #[error("the other side has ended without closing")]
     Died,
     /// A message of this many bytes cannot be sent.

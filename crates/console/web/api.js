@@ -67,7 +67,7 @@ export class Api {
   copying = new Store(false);
   /** @readonly The last actions, newest first. */
   log = new Store(/** @type {readonly LogEntry[]} */ ([]));
-  /** @readonly Whether the server has just answered 401: it has a token, and this browser is not logged in. */
+  /** @readonly Whether the server has just answered 401: it requires a token, and this browser is not logged in. */
   locked = new Store(false);
   /** @readonly Whether the token of this browser allows only reading. */
   viewOnly = new Store(false);

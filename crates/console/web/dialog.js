@@ -1,4 +1,7 @@
-/** Asks questions in a modal `<dialog>`, which keeps the focus inside. When it closes, the focus goes back. */
+/**
+ * Asks questions in a modal `<dialog>`, which keeps the focus inside. When it closes, the focus returns to the element
+ * that had it before.
+ */
 
 import { el, freshId } from "./dom.js";
 

@@ -48,7 +48,8 @@ export function gif(frames, scale) {
 }
 
 /**
- * How long a picture is shown, in hundredths of a second. Rounding errors do not add up. `end` is the tick of the last frame.
+ * How long a picture is shown, in hundredths of a second. Rounding errors do not add up. `end` is the tick of the last
+ * frame.
  * @type {(ticks: readonly number[], index: number, end: number) => number}
  */
 function delay(ticks, index, end) {

@@ -6,7 +6,7 @@ export class Polling {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /** @param {() => Promise<number>} work Returns the time until it is done again, in milliseconds. */
+  /** @param {() => Promise<number>} work Returns the time until its next call, in milliseconds. */
   constructor(work) {
     this.#work = work;
   }

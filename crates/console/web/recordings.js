@@ -146,7 +146,8 @@ export class RecordingsPanel {
     try {
       active = await this.#app.api.read(actions.RECORDING);
     } catch (error) {
-      // After any other error, the recording may still run. The header shows the problem.
+      // 404 means that there is no recording. After any other error, a recording may still run, and the header shows the
+      // problem.
       if (/** @type {ApiError} */ (error).status !== 404) return;
     }
     this.#recording = active !== undefined && active.ended === null;

@@ -84,7 +84,7 @@ export class ReplayProgress {
       try {
         next = await this.#app.api.read(actions.REPLAY, { emulator });
       } catch (error) {
-        // After any other error, the replay may still run. The header shows the problem.
+        // If the server did not reject the request, the replay may still run. Then the header shows the problem.
         if (isRejection(error)) toast(error.message, "bad");
         else next = replay;
       }

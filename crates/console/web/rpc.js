@@ -104,8 +104,8 @@ export class Rpc {
   }
 
   /**
-   * Reconnects if the connection is dead; the page's other connections are dead too then. The browser may not notice that, for
-   * example after the network changes.
+   * Reconnects if the connection is dead. Then the page's other connections are dead too, so they also reconnect. The
+   * browser itself may not notice a dead connection, for example after the network has changed.
    */
   #replaceIfDead() {
     const { connected, losses } = this.socket;

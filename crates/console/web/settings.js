@@ -32,8 +32,8 @@ export function setting(name, defaultValue, valid) {
       // Without storage, the setting lasts until the page is closed.
     }
   });
-  // The page changes one entry of a list or mapping, and stores the whole. So it must know the changes of other tabs, or it
-  // would undo them. The tests of modules run without a window.
+  // If the page changes one entry of a list or mapping, it stores the whole list or mapping. So it must first know the
+  // changes of other tabs; otherwise it would undo them. (Tests of single modules have no window, so no events.)
   if (typeof defaultValue === "object")
     globalThis.addEventListener?.("storage", (event) => {
       if (event.key === key) store.set(read());

@@ -109,8 +109,8 @@ export class SnapshotsPanel {
       this.#comparison.setNames(this.#names);
       this.#show(snapshots);
     } catch (error) {
-      // Without an answer, the error has no status of 400 or more. The list then stays, because it may still be correct;
-      // the header shows that the server does not answer.
+      // If the server did not answer, the list stays, because it may still be correct. The header shows that the server
+      // does not answer.
       if (error instanceof ApiError && error.status >= 400)
         fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
       this.#shown = "";

@@ -17,12 +17,12 @@ const STABLE_MS = 3000;
  */
 
 /**
- * The sockets that are between `start` and `stop`, each with what removes its listeners of the page's events.
+ * The sockets that are between `start` and `stop`, each with the controller that removes its event listeners.
  * @type {Map<ReconnectingSocket, AbortController>}
  */
 const active = new Map();
 
-/** Reconnects all sockets of the page, because the network has dropped their connections without a word. */
+/** Reconnects all sockets of the page. Called when the network has dropped their connections silently. */
 export function reconnectAll() {
   for (const socket of [...active.keys()]) socket.restart();
 }

@@ -44,7 +44,7 @@ export class Symbols {
   }
 
   /**
-   * The symbol that contains an address. A symbol without a type counts as one byte.
+   * The symbol that contains an address. If the type of a symbol is unknown, each of its elements counts as one byte.
    * @type {(address: number) => SymbolInfo | undefined}
    */
   around(address) {

@@ -52,7 +52,7 @@ const EVERY_MS = 1500;
 const EVERY_MS_REFUSED = 60_000;
 /** How many frames are shown at most: two minutes. */
 const SPAN = 7200;
-/** The number of small pictures that are shown is at most one more than this. */
+/** At most `PICTURES` + 1 small pictures are shown. */
 const PICTURES = 10;
 /** The number of frames between two small pictures that the server keeps. */
 const PICTURE_FRAMES = 60;
@@ -235,7 +235,7 @@ export class Timeline {
   }
 
   /**
-   * A button that goes to a frame of a line. Each update uses the same one: it keeps the focus, and no click is lost.
+   * A button that goes to a frame of a line. Updates reuse the button, so that it keeps the focus and no click is lost.
    * @type {(look: ButtonLook, frame: number, line: number) => HTMLButtonElement}
    */
   #button(look, frame, line) {

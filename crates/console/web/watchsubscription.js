@@ -57,7 +57,7 @@ export class WatchSubscription {
       refused: (error) => void this.#findBad(error),
     });
     poller.game.follow(() => {
-      // This game may have the symbols that the game before it lacked.
+      // This game may have the symbols that the previous game lacked.
       this.#bad = new Set();
       void this.#subscription.renew();
     });
@@ -106,7 +106,8 @@ export class WatchSubscription {
     const before = bad.size;
     for (const text of this.#expressions) {
       const problem = bad.has(text) ? undefined : await this.problemOf(text);
-      // The answer is about another emulator or game than the present one, for which the subscription has been renewed.
+      // Meanwhile, another emulator was selected or another game was loaded, and the subscription was renewed. So this
+      // answer is out of date.
       if (bad !== this.#bad) return;
       if (problem === undefined) continue;
       bad.add(text);

@@ -80,6 +80,7 @@ pub trait Emulator: Send + Sync + 'static {
     fn audio(&self) -> Option<Audio>;
 
     /// The earlier states that [`Op::Rewind`] goes back to; `None` if an attached emulator's script is mGBA-http's.
-    /// Without memory for a history, it stays empty. An attached emulator fetches states for ten minutes after a call.
+    /// Without memory for a history, the history stays empty. An attached emulator fetches states only for ten minutes
+    /// after each call of this method.
     fn history(&self) -> Option<Arc<History>>;
 }

@@ -47,7 +47,7 @@ impl Drop for SetOnDrop {
     }
 }
 
-/// The sender of the outcome for a [`Pending`]. The emulator has it. If it is dropped unused, the outcome is
+/// The emulator's end of a [`Pending`], with which it sends the outcome. If this is dropped unused, the outcome is
 /// [`EmulatorError::Stopped`].
 #[derive(Debug)]
 pub struct Responder {

@@ -8,8 +8,8 @@ use crate::{Format, Names, ParseError, Range, Type};
 /// The deepest nesting of operators and reads. The innermost operand counts as one level.
 const MAX_DEPTH: usize = 200;
 
-/// The longest encoding of a parsed expression, in bytes. The protocol has 16 bits for its length, and
-/// [`plus`](Code::plus) can make it a little longer.
+/// The longest encoding of a parsed expression, in bytes. The protocol has 16 bits for the length. The limit is lower
+/// than 65,535, because [`plus`](Code::plus) can make an encoding a little longer.
 const MAX_CODE: usize = 65_000;
 
 // The first byte of each part. For an operator, it is UNARY plus the operator's index in `Unary`, or BINARY plus its

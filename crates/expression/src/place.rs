@@ -160,7 +160,7 @@ pub trait Names {
     /// A sentence that says why the name is unknown, such as `no symbol is called "scroe"; did you mean "score"?`
     fn find(&self, name: &str) -> Result<Symbol, String>;
 
-    /// The bytes of a text in memory.
+    /// Encodes a text as the game stores it in memory. By default, the encoding is UTF-8.
     ///
     /// # Errors
     /// If a character cannot be written. The error names it.

@@ -31,8 +31,9 @@ impl RawSettings {
     /// Merges all sources. The file is `file`, or `framewire.toml` in the working folder if there is one.
     ///
     /// # Errors
-    /// If the environment or the file attaches to an mGBA and sets something for embedded cores, but names no ROM, and
-    /// no earlier source chooses emulators. Also if `file` cannot be read, or contains anything but settings.
+    /// If the environment or the file contradicts itself: it only attaches to mGBAs, but also sets something for
+    /// embedded cores. If an earlier source chooses emulators, such a contradiction is ignored. Also if `file` cannot
+    /// be read, or contains anything but settings.
     pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
         let mut settings = self.command_line;
         if !settings.select_emulators()
@@ -309,7 +310,8 @@ mod tests {
             ..Default::default()
         };
         let flags = |settings: Settings| [settings.allow_script, settings.quiet, settings.no_sgb_borders];
-        // For clap, the environment is a source of the command line; only some settings are separated later.
+        // Clap merges the environment into the command line, and only some settings are separated again. So either
+        // field can hold a flag that the environment switches off.
         for given in [
             RawSettings { command_line: off(), ..Default::default() },
             RawSettings { environment: off(), ..Default::default() },

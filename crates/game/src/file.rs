@@ -325,8 +325,8 @@ impl Reader<'_> {
         Formula::parse(text.get_ref(), self.symbols).map_err(|error| self.expression_error(text, &error))
     }
 
-    /// Adds the position in the file to an error in an expression. The span of `text` includes its quotation mark, so
-    /// its first character is one byte after the start of the span. After an escape, or in a string in triple quotation
+    /// Adds the position in the file to an error in an expression. The span of `text` begins with a quotation mark, so
+    /// the expression begins one byte after the start of the span. After an escape, or in a string in triple quotation
     /// marks, the position is a few bytes too far to the left.
     fn expression_error(&self, text: &Spanned<String>, error: &ParseError) -> GameFileError {
         let within =

@@ -80,7 +80,7 @@ pub enum Observed {
 }
 
 impl Observed {
-    /// The number of observed numbers.
+    /// How many numbers are observed: one for a value, and one for each byte.
     pub fn count(&self) -> usize {
         match self {
             Observed::Value(_) => 1,

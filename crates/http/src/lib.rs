@@ -1,10 +1,10 @@
 //! The HTTP front end: translates requests into operations, checks and limits them. It does not depend on the kind of
 //! emulator that answers.
 //!
-//! The modules form layers, listed here from the highest to the lowest. A module imports from its own layer and those
-//! below it:
+//! The modules form layers, listed here from the highest to the lowest. A module imports only from its own layer and
+//! from lower layers:
 //!
-//! - `app`: [`serve`] puts a server together from the settings in [`App`]; a request finds its route here;
+//! - `app`: [`serve`] puts a server together from the settings in [`App`], and finds the route of each request;
 //! - `docs` describes all routes ([`openapi`]); `rpc` offers the functions of `v1` as JSON-RPC methods over one
 //!   WebSocket; `plain` and `console` hold most other routes;
 //! - `v1` holds Framewire's own routes, in JSON; [`compat`] holds **the table of mGBA-http's 62 routes**;
@@ -12,7 +12,7 @@
 //! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, uploaded games
 //!   and searches) and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
 //! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries;
-//! - `access` decides who may send which request; `transport` holds connections and the limits on them;
+//! - `access` decides who may send which request; `transport` handles connections and bytes, and their limits;
 //! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON; `limits`,
 //!   `headers` and `compressed` (replies with gzip) are also used by all layers.
 

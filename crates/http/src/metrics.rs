@@ -95,7 +95,7 @@ impl InProgress {
     }
 }
 
-/// One of the things that an [`InProgress`] counts, until this is dropped.
+/// An [`InProgress`] counts one more until this guard is dropped.
 #[derive(Debug)]
 pub(crate) struct InProgressGuard(Gauge);
 

@@ -64,7 +64,7 @@ pub(crate) struct Uploads {
 }
 
 impl Storage<Uploads> {
-    /// Games in a subfolder of the folder for files or, without it, of `data`.
+    /// Games in a subfolder of the folder for files. If there is no such folder, in a subfolder of `data`.
     pub(crate) fn uploads(files: Option<&Files>, data: Option<&Path>) -> Storage<Uploads> {
         let folder = files.map(Files::uploads).or_else(|| Some(data?.join(UPLOADS)));
         Storage(folder.map(|folder| Arc::new(Uploads { folder })))

@@ -1,4 +1,4 @@
-//! A stock mGBA with the demo game and our script, for tests that are written in other languages.
+//! A stock mGBA with the demo game and Framewire's script, for tests that are written in other languages.
 //!
 //! Prints `attach HOST:PORT` when the script listens. Then it reads commands from its standard input, one per line:
 //! `pause` or `resume`. After each command it prints `done`. It exits at the end of the input.

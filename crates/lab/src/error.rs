@@ -10,18 +10,18 @@ use x11rb::errors::{ConnectionError, ReplyError};
 /// [`std::result::Result`] with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of a program that was started, controlled or called.
+/// The errors of this library, which starts, controls and calls programs.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A program that is needed is not installed.
     #[error("{0} is not installed; run tools/setup.sh test")]
     Missing(&'static str),
-    /// The operating system refused something.
+    /// An action failed, such as reading a file, sending an HTTP request, or building the program.
     #[error("{what}: {source}")]
     Io {
         /// The action, such as "read the log".
         what: String,
-        /// The system's reason.
+        /// Why it failed.
         source: io::Error,
     },
     /// A condition did not come true in time.

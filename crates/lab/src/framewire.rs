@@ -45,8 +45,8 @@ impl Framewire {
         Self::serve_wrapped(wrapper, "127.0.0.1:0", args)
     }
 
-    /// Like [`Framewire::serve`], with this script in the emulator. The script listens on a free port. `lua` is code that
-    /// runs before the script; it is written to a file in `folder`. Also returns the script's address.
+    /// Like [`Framewire::serve`], with this script in the emulator. The script listens on a free port. `lua` is code
+    /// that runs before the script; it is written to a file in `folder`. Also returns the script's address.
     pub fn host_script(folder: &Path, script: &Path, lua: &str, args: &[&str]) -> Result<(Self, SocketAddr)> {
         let port = ports::free();
         let settings = folder.join("settings.lua");
@@ -164,8 +164,8 @@ fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
     })
 }
 
-/// The path of the program. If `FRAMEWIRE_BIN` is set, that is its value. Otherwise the program is first built, once
-/// per process and in this process's build profile, so that it is up to date.
+/// The path of the program: the value of `FRAMEWIRE_BIN`, if that variable is set. Otherwise, this function builds the
+/// program, once per process and in this process's build profile, so that it is up to date.
 fn binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("FRAMEWIRE_BIN") {
         return Ok(path.into());

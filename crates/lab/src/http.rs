@@ -87,8 +87,7 @@ impl Http {
         self.exchange(method, path, headers, body)
     }
 
-    /// Sends a request with a JSON body; null means no body. A request to a route that reads no body must not have one.
-    /// Otherwise, the server may close the connection after the response.
+    /// Sends a request with a JSON body; null means no body.
     pub fn send_json(&self, method: &str, path: &str, body: &Json) -> Result<Reply> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         self.send(method, path, "application/json", body)

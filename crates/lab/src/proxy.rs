@@ -83,7 +83,8 @@ impl Proxy {
         self.address
     }
 
-    /// The number of connections made through it so far.
+    /// The number of connections that it has made to the target so far. Clients that connect while it is silent do not
+    /// count.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)

@@ -61,7 +61,7 @@ pub enum Place {
     Headless,
 }
 
-/// An emulator that runs a script. Dropping it ends it.
+/// An emulator that runs a script. Dropping this value ends the emulator.
 #[derive(Debug)]
 pub struct Setup {
     emulator: Emulator,

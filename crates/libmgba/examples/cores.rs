@@ -1,11 +1,11 @@
-//! Measures how fast cores run, compared with a bare loop that calls the packaged libmgba. Also measures how much time
+//! Measures how fast cores run, compared with a bare loop that calls the installed libmgba. Also measures how much time
 //! and memory 500 cores need in one process.
 //!
 //!     cores BARE [SECONDS]    BARE is `benches/bare.c`, compiled; SECONDS is the length of a run, 1 if it is left out
 //!
 //! `make bench-cores` runs this program, which prints JSON. Each ROM runs for five rounds. In each round, it runs in
-//! three ways, one after the other; the results are medians of the rounds. The profile with which libmgba is optimised
-//! was recorded with these ROMs, except `count`.
+//! the bare loop, then in a core that draws, and then in a core that does not draw. The results are medians of the
+//! rounds. The profile with which libmgba is optimised was recorded with these ROMs, except `count`.
 
 use std::error::Error;
 use std::fs;

@@ -107,8 +107,8 @@ static bool add_patch(struct fw_cheat* cheat, struct rom_patch patch) {
 }
 
 /* Adds the patches of a Game Genie code for a Game Boy: one in each bank that can be mapped at the code's address and
- * has the byte that the code expects there, if it expects one. From 0x4000 on, these are the banks from 1 on: an MBC5
- * can also map bank 0 there, but code in bank 0 runs at its own address. */
+ * has the byte that the code expects there, if it expects one. For addresses from 0x4000 on, bank 0 is left out: an
+ * MBC5 can map it there, but code in bank 0 runs at its own address. */
 static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const struct mCheatPatch* from,
                          struct fw_cheat_problem* problem) {
 	const uint32_t bank_size = 0x4000;

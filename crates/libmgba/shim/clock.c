@@ -53,9 +53,9 @@ static int64_t now_of_frames(struct fw_core* self) {
 	return self->core->rtc.value + elapsed(self->core, self->clock.seen);
 }
 
-/* Returns the Unix time at which the host's time zone has the same local time as the time zone `zone` has at `now`. If
- * this local time is in the hour that the host skips when daylight saving time begins, there is no such Unix time. Then
- * the result is off by an hour. */
+/* GBA games see the host's local time. So for a game that must see the local time of the time zone `zone` at `now`,
+ * this function returns the Unix time at which the host has that local time. If that local time is in the hour that the
+ * host skips when daylight saving time begins, there is no such Unix time. Then the result is off by an hour. */
 static time_t shown(time_t now, int32_t zone) {
 	time_t there = now + zone;
 	struct tm fields;

@@ -86,10 +86,10 @@ struct mStateExtdata;
 void fw_clock_init(struct fw_core*);
 /* Called after each frame, and before and after each reset. */
 void fw_clock_follow(struct fw_core*);
-/* Called before and after a state is loaded. They matter only for a clock that advances with the frames. The first
- * returns the clock's time, which the second gets as `before`. If the state has such a clock, the load has set the
- * time. Otherwise the second sets it to the time at which the state was made, or, if `extra` does not have that time or
- * is NULL, to `before`. */
+/* Called before and after a state is loaded. They have an effect only on a clock that advances with the frames. The
+ * first returns the clock's time, which the second gets as `before`. If the state has such a clock, loading the state
+ * has set the time. Otherwise, the second sets the time: to the time at which the state was made, if `extra` has it,
+ * and else to `before`. `extra` can be NULL. */
 int64_t fw_clock_before_load(struct fw_core*);
 void fw_clock_after_load(struct fw_core*, int64_t before, struct mStateExtdata* extra);
 

@@ -39,7 +39,7 @@ static uint32_t bus_read(struct mCore* core, uint32_t address, unsigned width) {
 }
 
 /* The GBA's video memory does not accept single bytes: the hardware doubles or
- * drops them. So this writes a byte there together with its neighbour. */
+ * drops them. So this function writes a byte there together with its neighbour. */
 static void bus_write_byte(struct mCore* core, uint32_t address, uint8_t value) {
 	uint32_t region = address >> 24;
 	if (!is_gba(core) || region < GBA_PALETTE || region > GBA_OAM) {
@@ -227,7 +227,7 @@ static void mark_save_changed(struct mCore* core) {
 	}
 }
 
-/* Whether libmgba can read or write a number in a domain in one access. Finds its place. */
+/* Whether libmgba can read or write a number in a domain in one access. Stores the number's place in `out`. */
 static bool locate_whole(struct mCore* core, const struct fw_block* block, uint32_t offset, unsigned width, struct place* out) {
 	struct plain plain;
 	*out = locate(block, offset);

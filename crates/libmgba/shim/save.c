@@ -155,11 +155,11 @@ static void sweep(struct fw_core* self, bool all) {
 	}
 }
 
-/* Inserts a temporary save without content. This makes libmgba close the temporary save
- * or the save of a loaded state that is in use, if there is one. libmgba would not close
- * it if a normal save replaced it, or if there was no save afterwards. This save has the
- * largest size: on a Game Boy, libmgba would replace a smaller one with memory that it
- * never frees. */
+/* Inserts a temporary save without content. So libmgba closes the save that is in use, if
+ * that is a temporary save or the save of a loaded state. Without this, libmgba would not
+ * close such a save if a normal save replaced it, or if there was no save afterwards. The
+ * inserted save has the largest size, because on a Game Boy, libmgba would replace a smaller
+ * one with memory that it never frees. */
 void fw_saves_cover(struct fw_core* self) {
 	struct fw_save* cover = create(self, CAPACITY, true);
 	if (cover) {
@@ -267,9 +267,9 @@ struct fw_core* fw_saves_enter(struct fw_core* self) {
 	return before;
 }
 
-/* The path of a file that libmgba opened. libmgba stores the file descriptor right
- * after the VFile. To check that, this seeks in the VFile, and tests whether the
- * descriptor is then at the same position. */
+/* The path of a file that libmgba opened; NULL if it is not found. libmgba stores the
+ * file descriptor right after the VFile. To check this assumption, the function seeks in
+ * the VFile, and tests whether the descriptor is then at the same position. */
 static char* path_of(struct VFile* vf) {
 #ifdef __linux__
 	const off_t mark = 0x51A7E;

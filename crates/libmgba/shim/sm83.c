@@ -109,7 +109,8 @@ static inline int skip_iterations(struct jump* before, const struct jump* now, b
 static void run_instructions(struct GB* gb, struct SM83Core* cpu) {
 	uint16_t pc = cpu->pc;
 	const size_t rom_size = gb->memory.romSize;
-	/* In cycles of four clocks. If an event is due in the first three clocks of a cycle, libmgba must run this cycle. */
+	/* `all` and `left` count cycles of four clocks. If an event is due in the first three clocks of a cycle, libmgba
+	 * must run this cycle. */
 	const int all = (cpu->nextEvent - cpu->cycles - 1 + cpu->tMultiplier) / (4 * cpu->tMultiplier);
 	int left = all;
 	uint8_t cart_bus = 0;

@@ -5,13 +5,14 @@
  *
  * A GBA's window has 1,024 cycles and 2 to 16 samples. The samples of the last windows of a
  * frame are part of the console's state. All others are used only within their window. So
- * while the buffer is full, this only advances the channels at the end of a window, and
- * mixes nothing. The exception is the end of a frame, where libmgba mixes as usual.
+ * while the buffer is full, the code here only advances the channels at the end of a window,
+ * and mixes nothing. The exception is the end of a frame, where libmgba mixes as usual.
  *
  * A Game Boy's window has 32 samples. They go through a filter that is part of the console's
  * state, so each sample depends on those before it. But between two changes of the channels,
  * all samples are the same, and the filter soon stops changing. So while the buffer is full,
- * this reads the channels only when they change, and runs the filter until it stops changing. */
+ * the code here reads the channels only when they change, and runs the filter until it stops
+ * changing. */
 #include "internal.h"
 
 #ifndef FW_HAVE_AUDIO_BUFFER

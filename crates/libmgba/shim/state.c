@@ -93,9 +93,10 @@ static bool is_due(bool scheduled, const void* when) {
 	return scheduled && cycles > -LONGEST_WAIT && cycles < LONGEST_WAIT;
 }
 
-/* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends each
- * frame, and the state says which events are scheduled. While the screen is on, that is the event of its mode. While it is
- * off, it is the event of the frame, or the event of the mode unless this is 1. The boot ROM begins without any event. */
+/* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends
+ * each frame, and the state says which events are scheduled. While the screen is on, it must be the event of the mode.
+ * While the screen is off, it can be the event of the frame or, except in mode 1, the event of the mode; in the boot
+ * ROM, which begins without any event, none is needed. */
 static bool is_endless(enum mPlatform platform, const void* data) {
 	const struct GBSerializedState* state = data;
 	if (platform != mPLATFORM_GB) {

@@ -154,6 +154,7 @@ fn unpack_seven_zip(mut file: File, inside: Option<&str>, shown: &Path) -> Resul
         ));
     }
     // The decoder counts folders and empty files as parts of the block, and would stop before the block's last files.
+    // So they are removed from the list.
     let with_contents = |end: usize| archive.files[..end].iter().filter(|file| file.has_stream).count();
     let (first, place) = (with_contents(first), with_contents(chosen));
     archive.files.retain(|file| file.has_stream);

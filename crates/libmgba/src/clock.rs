@@ -54,8 +54,8 @@ impl Core {
         }
     }
 
-    /// Sets the clock and restarts the game. The clock of a Game Boy cartridge counts from the time of the last reset. So
-    /// without the reset, it would depend on the time that the clock showed before.
+    /// Sets the clock and restarts the game. The clock of a Game Boy cartridge counts from the time of the last reset.
+    /// So without the reset, the game would see a time that depends on what the clock showed before.
     pub fn reset_with_clock(&mut self, clock: Clock) {
         self.set_clock(clock);
         self.reset();

@@ -29,8 +29,8 @@ pub struct Options {
 /// frames. A core can move between threads, but only one thread uses it at a time.
 pub struct Core {
     pub(crate) handle: Handle,
-    /// The memory domains at the last load or reset. At each load or reset, mGBA also makes the table of domains that
-    /// scripts see, `emu.memory`.
+    /// The memory domains at the last load or reset. mGBA makes `emu.memory`, the domains that scripts see, at the same
+    /// times.
     pub(crate) domains: Vec<Domain>,
     path: PathBuf,
     /// The patch that was applied to the running ROM.

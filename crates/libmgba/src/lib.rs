@@ -22,7 +22,8 @@
 //! A core belongs to one thread at a time (`Send`, not `Sync`). Any number of cores may run at once, each on its own
 //! thread. This crate never reads or writes the user's mGBA configuration.
 //!
-//! The documentation describes the behaviour of mGBA 0.10.1, the oldest supported version. The tests check it.
+//! The documentation describes the behaviour of mGBA 0.10, and the tests check this behaviour. The oldest supported
+//! version is 0.10.1. By default, the crate builds a newer one from source.
 
 mod archive;
 mod cheat;

@@ -41,8 +41,8 @@ impl Core {
     ///
     /// # Errors
     /// One of the variants of [`Error`] about states. As in mGBA, a state is accepted if the title and the code of its
-    /// game match the running game. A bare state has no checksum: if only its body is damaged, it is accepted, and the
-    /// console continues from the damaged state.
+    /// game match the running game. A bare state has no checksum: if only its body is damaged, it is usually accepted,
+    /// and the console continues from the damaged state.
     pub fn load_state(&mut self, state: &[u8], flags: u32) -> Result<(), Error> {
         if state.len() > MAX_STATE_SIZE {
             return Err(Error::StateTooLarge { len: state.len() as u64 });
@@ -51,7 +51,7 @@ impl Core {
         let is_usable = if state.starts_with(PNG_MAGIC) {
             is_intact_png(state)
         } else {
-            // libmgba looks for the parts after a state of the running console.
+            // libmgba expects the parts after as many bytes as a bare state of the running console has.
             has_usable_parts(state, if running == Platform::Gba { 0x61000 } else { 0x11800 })
         };
         if !is_usable {
@@ -215,9 +215,9 @@ const MAX_PARTS: usize = 1024;
 /// libmgba ignores parts with this tag or a greater one (`EXTDATA_MAX`).
 const TAG_END: u32 = 0x103;
 
-/// Whether libmgba would reach the end of the extra parts after a bare state of `size` bytes, without reserving more memory
-/// than a state may have. This follows the headers as libmgba does: after a header without a length, it continues at the
-/// offset in that header.
+/// Whether libmgba can safely read the extra parts after a bare state of `size` bytes: it would reach the end of the
+/// parts, and would not reserve more memory than a state may have. This function follows the headers as libmgba does:
+/// after a header without a length, the next header is at the offset in that header.
 fn has_usable_parts(state: &[u8], size: usize) -> bool {
     let (mut at, mut total) = (size, 0);
     for _ in 0..MAX_PARTS {
@@ -240,9 +240,9 @@ fn has_usable_parts(state: &[u8], size: usize) -> bool {
     false
 }
 
-/// Whether the checksum of every chunk is right, up to the end mark. libmgba would
-/// find damage only while it reads the file, and would report it on stderr. Also checks the sizes in the file, because
-/// libmgba reserves as much memory as they say.
+/// Whether the checksum of every chunk up to the end mark is right, and no size in the file is too large. libmgba would
+/// find damage only while it reads the file, and would report it on stderr. And it reserves as much memory as the sizes
+/// say.
 fn is_intact_png(png: &[u8]) -> bool {
     let mut rest = &png[PNG_MAGIC.len()..];
     // How many bytes the extra parts of the state have when they are decompressed.

@@ -83,7 +83,7 @@ impl BinaryConnection<'_> {
         self.dispatch()?;
         for turn in 1_usize.. {
             self.write()?;
-            // A script that is stalled may read nothing. Then this does not wait for the rest of the bytes to be written.
+            // A stalled script may read nothing. Then the link does not wait until the rest of the bytes is written.
             let is_written = self.written == self.out.len() || self.state.status.lock().stalled;
             if stopping && self.state.session.is_empty() && is_written {
                 break;
@@ -103,8 +103,8 @@ impl BinaryConnection<'_> {
                 ready = self.stream.writable(), if blocked => ready?,
                 count = self.state.inbox.recv_many(&mut submissions, BURST), if !stopping => {
                     stopping = count == 0;
-                    // First cancels the runs that their callers have given up on, so that their keys are free for these
-                    // requests.
+                    // First cancels the runs that their callers have given up on. These runs may hold keys that the new
+                    // requests need.
                     self.state.drop_given_up(&mut self.out);
                     submissions.drain(..).for_each(|submission| self.state.session.submit(submission));
                 }

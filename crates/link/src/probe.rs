@@ -26,7 +26,7 @@ pub enum Found {
     Other(String),
 }
 
-/// Finds out what listens at `address`. Takes at most `limit` to connect and `limit` for the answer.
+/// Finds out what listens at `address`. Takes at most `limit` to connect, and then at most `limit` for the answer.
 pub async fn probe(address: &str, limit: Duration) -> Found {
     let stream = match timeout(limit, TcpStream::connect(address)).await {
         Err(_) => return Found::Nothing(format!("no answer within {limit:?}")),

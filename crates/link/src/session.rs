@@ -145,8 +145,8 @@ impl Session {
         }
     }
 
-    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent. While
-    /// there is no connection, `broken` is given, and the requests that may have changed something fail with it.
+    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent. While there is
+    /// no connection, the caller passes `broken`: the error for requests that may have changed something.
     pub fn expire(
         &mut self,
         now: Instant,
@@ -191,8 +191,8 @@ impl Session {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Prepares the open requests for a new connection. If the script still remembers its replies, every open request
-    /// is sent again. Otherwise, the requests that change something and may have been performed fail with `lost`.
+    /// Prepares the open requests for a new connection, on which they will be sent again. If the script no longer
+    /// remembers its replies, the requests that change something and may have been performed fail with `lost` instead.
     pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
         if !remembered {
             self.fail(lost, OpenRequest::may_be_done);
@@ -200,7 +200,8 @@ impl Session {
         self.unsent = self.oldest();
     }
 
-    /// Fails every open request that was never sent. The others wait until the script is back.
+    /// Fails every open request that was never sent. The others wait until the script is back, or until their
+    /// deadlines.
     pub fn fail_unsent(&mut self, error: &LinkError) {
         self.fail(error, |open| open.sent == Sent::No);
     }

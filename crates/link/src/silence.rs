@@ -27,7 +27,7 @@ const SLOWEST: f64 = 128.0 * 1024.0;
 /// The error message for a dead connection.
 pub(crate) const DEAD: &str = "it is dead: the script answers on another connection, but not on this one";
 
-/// The longest time that this many bytes may take to the script. The script answers only after it has received them.
+/// The longest time that this many bytes may take to reach the script, which answers only after it has received them.
 pub(crate) fn upload_time(bytes: usize) -> Duration {
     Duration::from_secs_f64(bytes as f64 / SLOWEST)
 }

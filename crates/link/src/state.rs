@@ -131,7 +131,7 @@ impl LinkState {
         if missed > 0 { Some(Notice::Missed(Some(missed))) } else { None }
     }
 
-    /// Reports that a script has answered the hello and, if there is one, the notice about lost events.
+    /// Reports that a script has answered the hello. Then passes on the notice about lost events, if there is one.
     pub fn connected(&mut self, script: Script, missed: Option<Notice>) {
         let frame = self.frame;
         let ready = Status { phase: Phase::Ready, script: Some(script), frame, ..Status::default() };
@@ -180,9 +180,9 @@ impl LinkState {
         }
     }
 
-    /// Records that nothing has arrived for this time, although an answer is due. Reports that the emulator does not
-    /// answer, and starts the check of the connection, if the time is long enough. The script answers only after it has
-    /// received the `bytes` that were written before.
+    /// Handles a silence: nothing has arrived for the time `silent`, although an answer is due. From
+    /// [`Config::stalled_after`] on, reports that the emulator does not answer. Starts the check of the connection
+    /// later, because the script answers only after it has received the `bytes` that were written before.
     pub fn note_silence(&mut self, silent: Duration, bytes: usize, check: &mut SilenceCheck) {
         let stalled_after = self.config.stalled_after;
         if silent < stalled_after {

@@ -16,7 +16,7 @@ use crate::state::{ConnectionEnd, LinkState, READ, TICK, TURNS, asked_to_stop};
 
 /// Time between two heartbeats. The script needs a frame for each one.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// The largest number of bytes of a reply. As text, the largest range of memory takes 48 MiB.
+/// The largest number of bytes of a reply. The largest range that can be read, 16 MiB of memory, takes 48 MiB as text.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
 
 /// The error for a change with an idempotency key.

@@ -105,7 +105,8 @@ impl Pair<'_> {
 /// Two values, and the change in percent of the first.
 fn change(before: f64, after: f64) -> (f64, f64, f64) {
     let change = if before == after { 0.0 } else { 100.0 * (after - before) / before.abs() };
-    // The change is not a number if the first value is infinite and the second is not.
+    // If the first value is infinite and the second is not, the change is not a number. The value has fallen, so the
+    // change counts as minus infinity.
     (before, after, if change.is_nan() { f64::NEG_INFINITY } else { change })
 }
 

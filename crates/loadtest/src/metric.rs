@@ -130,7 +130,7 @@ pub fn place_among(percent: f64, correct: u64, requests: u64) -> f64 {
     percent * requests as f64 / (correct as f64).max(f64::MIN_POSITIVE)
 }
 
-/// The percentiles among the figures.
+/// The percentiles among the figures, in percent: 50.0 to 99.99.
 pub fn percentiles() -> impl Iterator<Item = f64> {
     FIGURES.into_iter().filter_map(|(_, _, percent, _)| percent)
 }
@@ -175,7 +175,8 @@ impl Metric {
         }
         let (_, _, Some(percent), _) = figure.row() else { return Some(f64::INFINITY) };
         let place = place_among(percent, row.correct, row.requests);
-        // The curve has a point at this percentile. In reports of older versions, the next higher point is used.
+        // In reports of this version, the curve has a point at this percentile. In reports of older versions, the next
+        // higher point is used.
         let found = summary.curve.iter().find(|(share, _)| *share >= place - 1e-6);
         Some(found.map_or(f64::INFINITY, |(_, latency)| *latency))
     }

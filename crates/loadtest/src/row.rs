@@ -11,8 +11,8 @@ use crate::probe::Pace;
 use crate::record::Latencies;
 use crate::target::Failure;
 
-/// The tester counts as late if the 99th percentile of its own delays is more than this, in milliseconds, and also more
-/// than [`LATE_SHARE`] of the 99th percentile of the latencies. Then the tester was the limit, and there is a warning.
+/// The tester counts as late if the 99th percentile of its own delays is above two limits: this number of milliseconds,
+/// and [`LATE_SHARE`] of the 99th percentile of the latencies. Then the tester was the limit, and there is a warning.
 pub const LATE: f64 = 1.0;
 /// A share of the 99th percentile of the latencies: see [`LATE`].
 pub const LATE_SHARE: f64 = 0.1;
@@ -69,7 +69,7 @@ pub struct Row {
     pub intended: Summary,
     /// From the actual send to the reply.
     pub sent: Summary,
-    /// How long it took to open connections. With TLS, this includes the time until they were secure.
+    /// How long it took to open connections. With TLS, this includes the handshake.
     #[serde(default)]
     pub connect: Summary,
     /// From the actual send to the first byte of the reply.
@@ -183,10 +183,10 @@ impl Summary {
     }
 }
 
-/// The points of a [`Summary::curve`]. The percentages come closer and closer to 100, as far as there are enough
-/// latencies to distinguish them. If some of the `requests` have no correct reply, there is also a point for each of
-/// the [`percentiles`] of all requests, at its place among the correct replies. A percentile that falls on a request
-/// without a correct reply gets no point.
+/// The points of a [`Summary::curve`]. The percentages approach 100 in smaller and smaller steps. The more latencies
+/// there are, the closer the percentages come to 100. If some of the `requests` have no correct reply, there is also a
+/// point for each of the [`percentiles`] of all requests, converted with [`place_among`]. A percentile that falls on a
+/// request without a correct reply gets no point.
 fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
         return Vec::new();

@@ -22,7 +22,8 @@ pub trait Backend: Send + Sync {
     /// Whether calls may only read.
     fn only_reads(&self) -> bool;
 
-    /// Whether a call without an idempotency key ends if its future is dropped. If not, its frames run on.
+    /// Whether a call without an idempotency key ends if its future is dropped. If not, the call continues to run
+    /// frames.
     fn ends_dropped_calls(&self) -> bool {
         true
     }

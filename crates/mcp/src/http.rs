@@ -1,5 +1,5 @@
 //! The routes for Streamable HTTP, a transport of MCP. In revision 2026-07-28 of the protocol, each request stands
-//! alone. A client of an earlier revision opens a session with `initialize`.
+//! alone: it does not belong to a session. A client of an earlier revision opens a session with `initialize`.
 
 use std::sync::Arc;
 

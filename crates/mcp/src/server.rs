@@ -125,10 +125,11 @@ impl Server {
         matches!(self.client, Client::Sender(_, HandlerLifetime::Request))
     }
 
-    /// Whether a call of a tool ends when the token of its request is cancelled. In a session, the SDK cancels the
-    /// token if the client sends `notifications/cancelled`, and when the session ends, but not if only the connection
-    /// of the request breaks. A call with a key continues, because the server performs its run to the end. Scripts and
-    /// replays continue, because the server does not end them if nobody waits for them.
+    /// Whether a call of a tool ends when the cancellation token of its request is cancelled. In a session, the SDK
+    /// cancels the token if the client sends `notifications/cancelled`, and when the session ends. It does not cancel
+    /// the token if only the connection of the request breaks. A call with a key continues, because the server performs
+    /// its run to the end. Scripts and replays continue, too: the server does not end them, even if no client waits for
+    /// them.
     fn can_be_cancelled(&self, session: &Session, tool: &Tool, arguments: &Object) -> bool {
         let has_key = arguments.get("key").is_some_and(|key| !key.is_null());
         let runs_on = has_key || matches!(tool.name, "script" | "record");

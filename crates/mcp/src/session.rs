@@ -108,8 +108,8 @@ pub struct Session {
 /// What tools remember between calls.
 #[derive(Default)]
 pub(crate) struct SessionMemory {
-    /// The picture that was sent last: its mark, which is a checksum of the screenshot and of how it was changed, and
-    /// the key of the call.
+    /// The picture that was sent last: its mark (a checksum of the screenshot and of the options for its size, part and
+    /// colours), and the idempotency key of the call that sent it.
     pub(crate) picture: Option<(String, Option<String>)>,
     /// Expressions whose changes `act` reports.
     pub(crate) watched: Vec<String>,

@@ -1,8 +1,8 @@
 //! Sound with four bits per sample: IMA ADPCM, as defined in the Interactive Multimedia Association's "Recommended
 //! Practices for Enhancing Digital Audio Compatibility" (1992).
 //!
-//! A message begins with a header of four bytes per channel: the last sample before the message (`i16`,
-//! little-endian), the index of the step, and 0. Because of the header, each message can be decoded alone. After the
+//! A message begins with a header of four bytes per channel: the last sample before the message (`i16`, little-endian),
+//! the index of the step size (0 to 88), and 0. Because of the header, each message can be decoded alone. After the
 //! header, there is one byte for each pair of samples: the left one in the lower four bits, the right one in the upper
 //! four.
 

@@ -35,7 +35,8 @@ pub fn encode(image: Image) -> Vec<u8> {
 }
 
 impl Pixels {
-    /// Encodes the pixels like [`encode`]. There may be more of them than an [`Image`] can have.
+    /// Encodes the pixels like [`encode`]. There may be more of them than an [`Image`] can have. `rgb` must have three
+    /// bytes for each pixel.
     pub fn encode(&self) -> Vec<u8> {
         encode_rgb(self.width, self.height, &self.rgb)
     }

@@ -182,8 +182,9 @@ const ACCEPTED: &str = "; accepted is ";
 
 impl Outcome {
     /// If the batch was refused as a whole, before any of its operations `ops` was performed: the index of the refused
-    /// operation, and the refusal. The first operation counts only if it was refused because of the memory that it
-    /// reads or writes; otherwise, it may have been performed and have failed.
+    /// operation, and the refusal. An error of the first operation counts as such a refusal only if it is about the
+    /// memory that the operation reads or writes. After any other error, the operation may have been performed and have
+    /// failed.
     pub fn refused_whole(&self, ops: &[Op]) -> Option<(usize, &OpError)> {
         let (index, error) = self.refusal()?;
         let is_for_memory = ops.get(index).is_some_and(|op| Access::of(op).is_some());

@@ -11,7 +11,7 @@ use crate::wire::{DecodeError, Reader, Wire};
 
 /// The largest number of steps of a run.
 pub const MAX_RUN_STEPS: usize = 1024;
-/// The largest number of frames of all steps of a run: an hour of the game.
+/// The largest number of frames that all steps of a run have together: an hour of the game.
 pub const MAX_RUN_FRAMES: u32 = 216_000;
 /// The largest number of conditions of a step, and of conditions that end the whole run.
 pub const MAX_CONDITIONS: usize = 16;
@@ -42,7 +42,8 @@ pub struct RunSteps {
 pub struct RunStep {
     /// The largest number of frames, 1 or more.
     pub frames: u32,
-    /// A timeline of the keys that it holds; empty if it holds no keys. These keys are released at the end of the step.
+    /// The keys that the step holds, as a timeline; empty if there are no keys. They are released at the end of the
+    /// step.
     pub keys: Vec<KeyStep>,
     /// The step ends when any of these conditions holds.
     pub until: Vec<Condition>,
@@ -142,7 +143,8 @@ pub fn holding(keys: Keys, frames: u32) -> Vec<KeyStep> {
     vec![KeyStep { offset: 0, keys: keys.mask() }, KeyStep { offset: frames, keys: 0 }]
 }
 
-/// Appends a condition. Its length has 16 bits. `framewire_expression::Code::parse` returns no longer expression.
+/// Appends a condition: its length in 16 bits, and its bytes. `framewire_expression::Code::parse` does not return an
+/// expression that is too long for this.
 fn put_condition(condition: &[u8], out: &mut Vec<u8>) {
     (condition.len() as u16).encode(out);
     out.extend_from_slice(condition);

@@ -1,6 +1,6 @@
 //! Little-endian primitives over a byte buffer.
 //!
-//! Integers have a fixed width. Text and bytes follow their length, which is a `u32`. For Lua's `string.pack`, a `u32`
+//! Integers have a fixed width. The length of text or bytes precedes them, as a `u32`. For Lua's `string.pack`, a `u32`
 //! is `<I4`, and text or bytes with their length are `<s4`.
 
 /// Why bytes could not be decoded.

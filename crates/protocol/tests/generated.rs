@@ -61,8 +61,8 @@ fn lua_list(items: &[String]) -> String {
 }
 
 fn lua_argument(arg: &ArgInfo) -> String {
-    // The script checks these kinds of texts in different ways: a text that mGBA takes as a C string must not contain a
-    // NUL, and in a text message, a path and a logged message may contain commas, but a name may not.
+    // The script checks these kinds of texts in different ways. A text that mGBA takes as a C string must not contain a
+    // NUL. In a text message, a path and a logged message may contain commas, but a name may not.
     let kind = match (arg.kind, arg.name) {
         (ArgKind::Text, "path") => "path",
         (ArgKind::Text, "message") => "text",

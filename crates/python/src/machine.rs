@@ -206,7 +206,7 @@ impl Machine {
         self.undrawn == Some(self.core.frame_counter())
     }
 
-    /// Notes whether the picture is that of the last frame.
+    /// Stores whether the picture shows the last frame.
     pub(crate) fn set_has_picture(&mut self, has_picture: bool) {
         self.undrawn = (!has_picture).then(|| self.core.frame_counter());
     }
@@ -236,7 +236,8 @@ impl Machine {
         self.core.keys() & !self.keypad.owned()
     }
 
-    /// Holds the keys of `add`, and releases the other keys of `clear`. Timelines lose the keys of both.
+    /// Holds the keys of `add`, and releases the keys of `clear` that are not in `add`. Timelines lose the keys of
+    /// both.
     pub(crate) fn set_keys(&mut self, add: u16, clear: u16) {
         let (held, clear) = (self.core.keys(), clear & !add);
         self.keypad.release(add | clear, held & clear);
@@ -282,7 +283,7 @@ impl Machine {
         }
     }
 
-    /// Makes the cartridge's clock follow this machine's clock again, if it did before `settle_clock` and no recording
+    /// Makes the cartridge's clock follow this computer's clock again, if it did before `settle_clock` and no recording
     /// is under way.
     pub(crate) fn release_clock(&mut self) {
         let is_recording = self.recorder.as_ref().is_some_and(|recorder| recorder.ended().is_none());

@@ -37,7 +37,7 @@ pub enum FormatError {
 pub struct Damage {
     /// The first damaged frame of the recording, counted from 1. 0 means the head or the state before the first frame.
     pub frame: u64,
-    /// The offset of the damaged entry in the file, in bytes. For [`DamageKind::More`], that of the last entry.
+    /// The offset of the damaged entry in the file, in bytes. For [`DamageKind::More`], the offset of the last entry.
     pub offset: usize,
     /// What is wrong with that entry.
     pub kind: DamageKind,

@@ -1,7 +1,7 @@
 //! Recordings: files with a state and the keys of each frame after it. They can be made with any emulator, and replayed
 //! on an emulator that can be paused.
 //!
-//! From the bytes upwards (`docs/recordings.md` describes the format):
+//! The parts, the lowest layer first (`docs/recordings.md` describes the format):
 //!
 //! - [`Head`]: the game and the settings of a recording; the text at the start of the file;
 //! - [`Entry`]: the state at the start, keys for a number of frames, a hash of the picture or of memory after the

@@ -54,7 +54,7 @@ impl Folder {
         &self.path
     }
 
-    /// The files, sorted by name.
+    /// The files, sorted by name without regard to letter case.
     ///
     /// # Errors
     /// [`FolderError::Io`].
@@ -173,7 +173,7 @@ impl Folder {
         Ok(name)
     }
 
-    /// Checks that files can be written to the folder. Does not create a lasting file or folder.
+    /// Checks that files can be written to the folder. Leaves no new file or folder.
     ///
     /// # Errors
     /// [`FolderError::Io`].

@@ -243,8 +243,8 @@ impl<'a> State<'a> {
     pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
         let layout = self.console.layout();
         let save = self.save.as_deref().map(|bytes| {
-            // A save file can have 16 more bytes for a clock. As long as a game has not used its save, a state has only one
-            // byte of it, whatever its kind.
+            // A save file can have 16 more bytes for a clock. The mask leaves them out. As long as a game has not used
+            // its save, a state has only one byte of it, so an EEPROM is called `sram`, too.
             let is_eeprom = self.console == Console::Gba && EEPROM.contains(&(bytes.len() & !0xFF));
             Region { domain: if is_eeprom { "eeprom" } else { "sram" }, bytes }
         });

@@ -24,8 +24,8 @@ pub struct SymbolFiles {
 
 #[derive(Debug)]
 struct Current {
-    /// The checksum of the game; `None` while no game is known, and if the files must be looked at again before the next
-    /// use for a known game.
+    /// The checksum of the game. `None` while no game is known. [`look_again`](SymbolFiles::look_again) also sets it to
+    /// `None`, so that the next request for a known game looks at the files again.
     checksum: Option<u32>,
     symbols: Arc<Symbols>,
 }
@@ -148,8 +148,9 @@ impl File {
         Ok(File::new(Some(path.to_owned()), symbols, rom))
     }
 
-    /// Called when the emulator has loaded a game: another game, or a rebuilt ROM of the same game. Reads the
-    /// file again if it has changed and belongs to this game, or may belong to it because the game has no name.
+    /// Called before the names are used for a game that the emulator has loaded: another game, a rebuilt ROM, or the
+    /// same ROM again. If the file has changed, reads it again, unless it belongs to another game. A game without a
+    /// name cannot be recognised, so for such a game, every file that has changed is read again.
     fn update(&mut self, game: &Game) {
         let changed = self.path.as_deref().is_some_and(|path| modified(path) != self.modified);
         if self.owner == Owner::First {

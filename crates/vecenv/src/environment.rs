@@ -18,11 +18,11 @@ use crate::task::{Evaluated, Reading, STATE_FLAGS, Task};
 pub(crate) struct Environment {
     task: Arc<Task>,
     pub(crate) core: Core,
-    /// The number of frames at the end of each step that are drawn.
+    /// How many frames are drawn at the end of each step.
     drawn: u32,
-    /// Whether pictures must be right after each step, reset and loaded state.
+    /// Whether there must be a correct picture after each step, each reset and each loaded state.
     renders: bool,
-    /// Whether every frame is drawn, because it can be the last one of an episode that must be rendered.
+    /// Whether every frame is drawn, because the environment renders and an episode can end in any frame.
     draws_all: bool,
     /// Whether the core's picture is that of its last frame.
     pub(crate) has_picture: bool,
@@ -156,7 +156,8 @@ impl Environment {
         }
         *row.reward = reward;
         if let (Some(own), Some(layout)) = (&mut self.pictures, &task.layout) {
-            // If a step begins with its only picture, the frame before it was the last one of the step before.
+            // The maximum needs the pictures of two successive frames. If a step takes only one picture, in its first
+            // frame, then the frame before it is the last one of the previous step, whose picture is still kept.
             let is_adjacent = pictures == 2 || (pictures == 1 && frames <= 2);
             own.end_step(layout, layout.max == 2 && is_adjacent);
         }
@@ -226,7 +227,7 @@ impl Environment {
         }
     }
 
-    /// Plays one frame of an episode. Returns its reward, and whether the episode has ended or was cut off. If
+    /// Plays one frame of an episode. Returns its reward, whether the episode has ended, and whether it was cut off. If
     /// `observes` is true, takes the frame's picture for the observation.
     pub(crate) fn play_frame(&mut self, keys: u16, observes: bool) -> (f64, bool, bool) {
         self.run_frame(keys, observes);

@@ -147,7 +147,7 @@ impl Task {
         self.info.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The number of different actions. [`keys`](Task::keys) accepts the numbers below it, from 0.
+    /// The number of different actions. [`keys`](Task::keys) accepts the numbers from 0 to one less than this number.
     pub(crate) fn actions(&self) -> i64 {
         match &self.scenario.actions {
             Actions::List(list) => list.len() as i64,

@@ -341,9 +341,10 @@ impl VectorEnv {
         })
     }
 
-    /// Runs `with` on the core of one environment. The second argument says whether the core's picture is that of its
-    /// last frame; if `with` runs frames, it must set this argument again. If a thread is playing a step of the
-    /// environment, this waits for the end of the step. But a step of [`send`](VectorEnv::send) may not have begun yet.
+    /// Runs `with` on the core of one environment. The second argument of `with` says whether the core's picture is
+    /// that of its last frame; if `with` runs frames, it must update this argument. If a thread is playing a step of
+    /// the environment, this waits for the end of the step. It does not wait for a step of [`send`](VectorEnv::send)
+    /// that has not begun yet.
     ///
     /// # Errors
     /// If there is no such environment.

@@ -95,7 +95,7 @@ return function(sys)
     return true
   end
 
-  -- Waits for a character, because `read` would not end before there is one.
+  -- Waits for a character, because `read` would not return before there is one.
   function M.wait(seconds)
     if not M.is_terminal(0) then return wait_for_pipe(seconds) end
     local deadline = sys.monotonic() + seconds

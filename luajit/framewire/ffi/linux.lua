@@ -213,8 +213,8 @@ local int_box = ffi.new("int[1]")
 
 --- How many bytes of a socket the system holds and the other side has not received yet; nil if this is not known. Linux
 --- can hold megabytes, and the socket becomes writable again only when a third of them has been received. So without
---- this number, a time-out could not recognise that the other side receives slowly, but all the time. The other systems
---- do not need this function: there, a socket is writable when a few kilobytes have been received.
+--- this number, a time-out could not distinguish a slow receiver from one that receives nothing. The other systems do
+--- not need this function: there, a socket is writable when a few kilobytes have been received.
 function M.queued(fd)
   if ffi.C.fw_ioctl(fd, M.TIOCOUTQ, int_box) ~= 0 then return nil end
   return int_box[0]

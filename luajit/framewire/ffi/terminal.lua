@@ -47,7 +47,8 @@ return function(sys)
     C.sigprocmask(sys.SIG_BLOCK, blocked, before)
     local pid = C.fork()
     if pid == 0 then
-      -- Otherwise, `read` would never see the end. FreeBSD without fdescfs does not list this descriptor in /dev/fd.
+      -- If the guard kept its copy of the writing end, `read` would never report the end. `close_all_but` may not find
+      -- this descriptor: FreeBSD without fdescfs does not list it in /dev/fd.
       C.close(ends[1])
       close_all_but(0, ends[0])
       local word = ffi.new("char[1]")

@@ -118,14 +118,15 @@ function M.add_to(system, types)
     return ffi.C.pread(fd, target, length, offset)
   end
 
-  --- The results of `stat`, from the system's structure.
+  --- Returns the facts in the structure of `stat`: size, seconds of the last change since 1970, kind, inode, owner and
+  --- permission bits.
   function system.facts_of(stat)
     return tonumber(stat.size), tonumber(stat.mtime.sec), file_kinds[bit.band(stat.mode, system.S_IFMT)] or "other",
       tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
   end
 
-  --- For `open_beneath` on systems that cannot limit the path when they open a file: checks afterwards where the opened
-  --- file is. If it is not below the open folder, closes it. Returns its descriptor or -1.
+  --- A part of `open_beneath` on systems that cannot limit the path when they open a file: checks afterwards where the
+  --- file `fd` is. If the file is not below the folder `root_fd`, closes it. Returns `fd` or -1.
   function system.keep_beneath(root_fd, fd)
     if fd < 0 then return fd end
     local root, real = system.path_of(root_fd), system.path_of(fd)

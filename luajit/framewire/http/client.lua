@@ -17,8 +17,8 @@ local url = require "framewire.http.url"
 
 local monotonic = time.monotonic
 
--- The longest head of a reply and the longest line of a chunked body, in bytes; and the largest number of heads that
--- are read for one request (of interim replies, 1xx, and of the final reply).
+-- The longest head of a reply and the longest line of a chunked body, in bytes; and the largest number of replies that
+-- are read for one request: interim replies (1xx), and the final one.
 local MAX_HEAD, MAX_LINE, MAX_HEADS = 65536, 4096, 8
 -- The most receives in a row, before a task lets the loop do other work.
 local TURN = 16

@@ -42,9 +42,9 @@ end
 
 Connection.enter = enter
 
--- Enters the phase in which the client has to read, or continues it after the client has read something. With HTTPS,
--- this connection has no time-out for that. Instead, the TLS stream to the client has one: it sees each byte that the
--- client receives, but takes bytes from this connection only in large parts.
+-- Enters the phase write, in which the client has to read, or extends its time-out after the client has read something.
+-- With HTTPS, this phase has no time-out here, because the TLS stream to the client takes bytes from this connection
+-- only in large parts. The TLS stream has a time-out of its own: it sees each byte that the client receives.
 local function enter_write(self)
   if self.peer then return enter(self, "write", math.huge) end
   -- The time-out has several parts. At the end of each, `expire` checks whether the client reads.
@@ -159,7 +159,8 @@ local function hand_over(self)
   self.on_upgrade(socket.wrap(fd), rest)
 end
 
--- If the client still has to read something, waits for that; then `push` sends the rest. Returns whether this is so.
+-- If bytes or a file still have to be sent, waits until the client can receive more; then `push` sends the rest.
+-- Returns whether something still has to be sent.
 local function wait_for_reader(self)
   if not (self.unsent or self.file) then return false end
   enter_write(self)
@@ -375,7 +376,7 @@ function Connection:send_late(out)
   flush(self, out)
   if self.fd < 0 then return end
   if self.unsent then
-    -- If bytes were waiting already, only `push` extends the time-out: when the client has read some of them.
+    -- If bytes were waiting already, the time-out is not extended here, but by `push`, when the client has read some.
     if self.phase ~= "write" then enter_write(self) end
     set_interest(self, WRITE)
   else
@@ -390,7 +391,7 @@ function Connection:finish_late(out)
   self.late, self.promised = nil, nil
   flush(self, out)
   if out.size > MAX_KEPT_OUTPUT then self.server:renew("late_out") end
-  -- If the response ended before its handler returned, the code that runs after the handler does the rest.
+  -- If the response ends before its handler has returned, `settle` does the rest, after the handler.
   if self.fd < 0 or not is_held then return end
   if not wait_for_reader(self) then resume(self) end
 end

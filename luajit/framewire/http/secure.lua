@@ -39,7 +39,8 @@ local function connect(loop, server, secure)
   one:pipe(other)
   other:pipe(one)
   server:relay(one)
-  -- The server has closed the connection or its sending direction, and everything has been sent to the client.
+  -- Called when the server has closed the connection or its sending direction, and everything has been sent to the
+  -- client.
   one.on_finish = function()
     server:end_relay(one)
     loop:after(LINGER, function() one:close() end)

@@ -49,7 +49,7 @@ Server.__index = Server
 
 --- Updates the date that new heads contain.
 function Server:refresh_date()
-  -- The monotonic clock comes first, so that a pause between the two makes the next update early and not late.
+  -- The monotonic clock is read first: if there is a pause between the two calls, the next update is early, not late.
   local now, wall = time.monotonic(), time.wall()
   self.date = time.http_date(wall)
   self.date_due = now + 1 - wall % 1
@@ -78,8 +78,8 @@ function Server:release(upgraded)
   self.upgraded_count = self.upgraded_count - 1
 end
 
--- Ends a stopping server, if everything has been sent to all clients, also through the streams of HTTPS. Returns
--- whether this is so.
+-- If the server is stopping and everything has been sent to all clients, ends it. With HTTPS, that includes the bytes
+-- that still have to pass through the clients' TLS streams. Returns whether the server has ended.
 local function finish_stop(self)
   if not self.stopping or self.count > 0 or next(self.relays) then return false end
   self.sweeper:cancel()
@@ -182,7 +182,8 @@ function Server:stop(grace, on_stopped)
   for upgraded in pairs(self.upgraded) do upgraded:go_away() end
   for fd = 0, self.highest do
     local connection = self.connections[fd]
-    -- A connection that is resuming has received its next request, or a part of it. The loop's next round looks at it.
+    -- A connection that is resuming has received its next request, or a part of it, and serves it in the loop's next
+    -- round.
     if connection and connection.phase == "idle" and not connection.resuming then connection:close() end
   end
   if finish_stop(self) then return end

@@ -34,7 +34,7 @@ function Kqueue:change(fd, interest)
 end
 
 -- Removes the earlier filters of this descriptor, if there are any. If a descriptor was closed without `remove`, the
--- system has removed them already, and can have given its number to a new one.
+-- system has already removed its filters, and may have given its number to a new descriptor.
 function Kqueue:add(fd, interest)
   if self.interests[fd] then self:remove(fd) end
   return self:change(fd, interest)

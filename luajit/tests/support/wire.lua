@@ -65,7 +65,7 @@ function M.encode(first, data, is_masked, length)
 end
 
 --- Reads the frame that begins at a place. Returns its first byte, its payload and where the next frame begins; nil if
--- it is not complete. Fails unless it `is_masked` as expected.
+-- it is not complete. Fails if the frame is masked and `is_masked` is false, or the other way round.
 function M.decode(data, place, is_masked)
   local available = #data - place + 1
   if available < 2 then return nil end

@@ -89,7 +89,7 @@ class Arrays:
         self.final_info = dict(zip(names, finals.reshape(count, -1).T, strict=True)) if finals.size else {}
 
     def copy_from(self, other: Arrays, into: slice | Array = slice(None)) -> None:
-        """Copies another set's observations and info to these rows of this one."""
+        """Copies the observations and the info of another set into the rows `into` of this set."""
         pairs = [(self.observations, other.observations)]
         if isinstance(self.observations, dict):
             pairs = [(values, other.observations[name]) for name, values in self.observations.items()]

@@ -187,8 +187,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InvalidRequest(f"count is {wanted}; use a number from 1 to {self.num_envs}", parameter="count")
         arrays = Arrays(self._native, wanted)
         numbers = self._native.recv(wanted, arrays.batch)
-        # A reset of some environments returns the present rows of the others. They are kept in the set that the last
-        # `reset` or `step` has not returned.
+        # A reset of some environments also returns the present rows of the others, so one of the two sets must have them.
+        # The program may still use the set that the last `reset` or `step` returned, so this is the other set.
         if self._is_returned:
             self._arrays[not self._is_second].copy_from(self._arrays[self._is_second])
             self._is_second, self._is_returned = not self._is_second, False

@@ -1,11 +1,11 @@
 """A connection between the program and a worker, for calls and results.
 
 Ray starts the worker and notices its end. But a call through Ray takes about a millisecond, and a large result takes
-several more, because it passes through one or two object stores. That is a large part of a step. Over this connection,
-arrays go directly from the worker's memory into the program's arrays.
+several more, because it passes through one or two object stores. These times are a large part of the time of a step.
+Over this connection, arrays go directly from the worker's memory into the program's arrays.
 
 A message has lengths, a pickle, and then the large arrays, which are not part of the pickle. When the program connects,
-it sends a secret that it has passed to the worker through Ray. So the worker accepts only the right program.
+it sends a secret that it has passed to the worker through Ray. So the worker accepts only the program that started it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from framewire.errors import FramewireError
 # The length of the secret, in bytes.
 SECRET_BYTES = 32
 
+# The head of a message: the length of the pickle in bytes, and the number of large arrays.
 _HEAD = struct.Struct("!QI")
+# The length of a large array in bytes. These lengths follow the head.
 _LENGTH = struct.Struct("!Q")
 
 # Arrays with fewer bytes than this are part of the pickle.

@@ -24,10 +24,11 @@ from framewire.search import Cell, Job, Rollout
 
 _log = logging.getLogger("framewire.ray")
 
-# A name consists of these bytes (no state begins with them), the first bytes of the cell's hash, and a hash of the way
-# to the state: the name of the state at which its branch began, and the actions from there. A hash of the state itself
-# is not the same each time, because the state of the sound unit depends on what the same console has played before.
-# Only `ShardedStates.add` uses a hash of the state, because the way to a state that the program adds is not known.
+# The name of a state has three parts: these bytes, with which no state begins; the first bytes of the hash of its cell;
+# and a hash of the way to the state. The way is the name of the state at which the branch began, and the actions from
+# there. The state itself is not hashed, because it is not the same each time: the state of the sound unit depends on what
+# the console has played before. The way to a state that the program adds is not known, so `ShardedStates.add` does hash
+# the state.
 _MARK = b"framewire-state:"
 _CELL_BYTES = 8
 

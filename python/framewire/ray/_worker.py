@@ -91,7 +91,7 @@ class Call(NamedTuple):
         return mask
 
 
-# Arrays with more bytes than this are summed, and the checksum is that of the sum, which is faster.
+# The checksum of an array with more bytes than this is that of the sum of its numbers, because this takes less time.
 _LARGE = 65_536
 
 # The program's log of a worker's calls also has an entry for each save, because `Worker.save` makes the environments

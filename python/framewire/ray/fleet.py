@@ -66,7 +66,8 @@ class _Group:
     process: int = 0
     # The connection to the worker; None until it has started.
     link: Link | None = None
-    # With these, the environments can continue on another node: it loads `saved`, if any, and plays the calls of `log`.
+    # With `saved` and `log`, the environments can continue on another node, which loads the states and plays the calls.
+    # `saved` is None if no states were saved since the reset with which `log` begins.
     saved: Saved | None = None
     log: list[_Entry] = field(default_factory=list)
     # Whether the worker writes observations into the memory of the program.
@@ -89,9 +90,12 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Environments of one scenario on the nodes of a Ray cluster.
 
     With the same arguments, seeds and actions, it has the same results as `framewire.envs.make_vec`, with any number of
-    nodes. The environments are divided among *workers*. A worker is a Ray actor; by default, there is one on each node.
-    The program keeps a saved state of each environment, and the actions since then. So if a node is lost, its
-    environments continue on another node, at the same step.
+    nodes. The exception is a game that reads the timing of the console's sound unit: every `checkpoint_every` steps, the
+    environments save their states and load them again, and libmgba does not restore all of this timing.
+
+    The environments are divided among *workers*. A worker is a Ray actor; by default, there is one on each node. The
+    program keeps a saved state of each environment, and the actions since then. So if a node is lost, its environments
+    continue on another node, at the same step.
 
     Steps write their results into two sets of arrays in turn, so the result of a step does not change during the next
     step. The observations of `recv` do not change during the next step of the same environments.
@@ -185,7 +189,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._all = np.ones(num_envs, dtype=np.bool_)
         # The last info values of each environment. A reset of some environments returns them for the others.
         self._infos = {name: np.zeros(num_envs) for name in self._info_names}
-        # Which of the two sets of arrays the last step used.
+        # Which of the two sets of arrays the last call of `step` or `reset` used.
         self._last = 0
         # The states of all environments while `rescale` moves them, and after it has failed.
         self._moving: Saved | None = None
@@ -376,7 +380,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Counts the steps of a loop, and shows the progress: `for step in fleet.progress(10_000)`.
 
         The line has the speed, the nodes, the restarts and the time that is left. A terminal shows the current line. A
-        file gets a line every 30 seconds.
+        file gets a line every 30 seconds, and one at the end.
 
         Args:
             steps: The number of steps in the loop.

@@ -27,7 +27,9 @@ def register(
 ) -> None:
     """Registers a scenario with RLlib. Its files are sent to each node once.
 
-    The `env_config` of the algorithm can have other arguments of `GameVectorEnv`, such as `threads`.
+    With `gym_env_vectorize_mode="vector_entry_point"`, the `env_config` of the algorithm can have other arguments of
+    `GameVectorEnv`, such as `threads`. In other modes, RLlib creates single environments, and `env_config` can have only
+    those of `GameEnv`.
 
     Args:
         name: The name for `config.environment(name)`.

@@ -23,8 +23,8 @@ class Costs:
     Attributes:
         step_seconds: The time for a step of one environment on one core, while the other cores of the machine are idle.
         busy_step_seconds: The same while all cores of the machine are busy.
-        latency_seconds: The time of a message from the program to a worker and of its answer, without the time that the
-            two need for their work.
+        latency_seconds: The time that a message to a worker and its answer are on the way. It does not include the time
+            that the worker and the program need for their work.
         worker_seconds: The time that a worker needs for each step of all its environments, without the emulation.
         call_seconds: The time that the program needs for each worker in each step.
         received_bytes_per_second: How fast the program can receive observations from other machines.

@@ -99,7 +99,7 @@ class Archive:
         ways = [self._way(number) for number in lost.values()]
         states: dict[int | None, bytes] = {0: runner.start}
         for depth in range(max(map(len, ways), default=0)):
-            # The branches with `depth` branches between them and the start, without duplicates.
+            # The entries whose branches come after `depth` other branches on the way from the start, without duplicates.
             level = list(dict.fromkeys(way[depth] for way in ways if depth < len(way)))
             entries = [self.entries[number] for number in level]
             jobs = [Job(states[entry.parent], entry.actions, keep=True) for entry in entries]

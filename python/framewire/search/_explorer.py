@@ -136,12 +136,12 @@ class Explorer:
         """Writes a recording of a solution. `framewire replay` and `Emulator.replay` can play and check it."""
         from framewire.core import load
 
-        # The clock of episodes follows the frames. Its time comes from the start state.
+        # With `clock`, the cartridge's clock follows the frames, as in an episode. The start state sets its time.
         with load(self._native.rom(), clock=datetime(2000, 1, 1, tzinfo=timezone.utc)) as core:
             core.load_state(self._native.start_savestate())
             with core.record("solution", note="found by framewire.search"):
                 end = core.frame() + solution.frames
-                # `play` refuses presses without any key. Then `advance` runs all frames.
+                # `play` refuses presses without any key. If there are no keys, `advance` below runs all frames.
                 if any(press[0] != "." for press in solution.presses.split()):
                     core.play(solution.presses, wait=True)
                 if core.frame() < end:

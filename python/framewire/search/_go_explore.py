@@ -244,7 +244,7 @@ class GoExplore:
                 ]
                 entries = search.archive.entries
                 entries[0].state = runner.start
-                # Before the states are added, because a fleet removes all its states when it forgets its cells.
+                # This comes before the states are added, because a fleet that forgets its cells removes all its states.
                 search._teach()
                 saved = (name.removeprefix("states/") for name in file.namelist() if name.startswith("states/"))
                 for numbers in _parts(sorted(number for number in map(int, saved) if number > 0)):

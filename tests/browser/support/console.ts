@@ -24,7 +24,7 @@ export class Console {
     this.server = server;
   }
 
-  /** Opens the page of this server as `open` does. */
+  /** Makes a `Console` for this page and this server, and opens it with `open`. */
   static async open(page: Page, server: Server, path?: string): Promise<Console> {
     const opened = new Console(page, server);
     await opened.open(path);

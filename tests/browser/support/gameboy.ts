@@ -53,7 +53,7 @@ function program(colour: boolean, registers: Scene["registers"]): number[] {
     ...[0x21, ...word(from), 0x11, ...word(to), 0x01, ...word(length)],
     ...[0x2a, 0x12, 0x13, 0x0b, 0x78, 0xb1, 0x20, 0xf8],
   ];
-  // Writes eight palettes through a pair of registers. The register with the index counts up by itself.
+  // Writes eight palettes through a pair of registers: the index of a byte, which increases by itself, and the byte.
   const palettesTo = (from: number, index: number): number[] => [
     ...set(index, 0x80),
     ...[0x21, ...word(from), 0x0e, 0x40, 0x2a, 0xe0, index + 1, 0x0d, 0x20, 0xfa],

@@ -100,10 +100,10 @@ export class Server {
   }
 }
 
-/** The first port of the range of `freePort`. Linux uses no port of this range for outgoing connections. */
+/** The first port of the range of `freePort`. By default, Linux uses no port of this range for outgoing connections. */
 const FIRST_PORT = 20_000;
 const PORTS = 12_000;
-/** Processes that run at the same time begin their search at different ports. */
+/** Counts the ports that were tried. The first number depends on the process, so processes try different ports. */
 let nextPort = process.pid * 197;
 
 /** A port on which nothing listens at 127.0.0.1. In one process, it is a different one each time. */

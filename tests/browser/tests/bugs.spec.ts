@@ -326,7 +326,7 @@ test("a key that is held in copy mode is not sent when the connection is back", 
   const before = sent;
   await close();
   await expect.poll(() => sent !== before).toBe(true);
-  // After it has repeated its keys, the page asks whether it may control the emulator. This request is `clear_keys`.
+  // On a new connection, the page repeats its keys. Then it asks, with `clear_keys`, whether it may control the emulator.
   await expect.poll(() => sent.some((message) => message.includes("clear_keys"))).toBe(true);
   expect(sent.filter((message) => message.includes("add_keys"))).toEqual([]);
   await page.keyboard.up("x");

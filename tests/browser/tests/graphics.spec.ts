@@ -30,7 +30,7 @@ async function pixelsOf(canvas: Locator): Promise<View> {
   return { width, height, pixels: Buffer.from(data, "base64") };
 }
 
-/** Describes the first difference between two pictures; an empty string if they are equal. */
+/** A description of the first difference between two pictures; an empty string if they are equal. */
 function difference(seen: View, wanted: View | undefined): string {
   if (!wanted) return "mGBA has no such picture";
   if (seen.width !== wanted.width || seen.height !== wanted.height)
@@ -44,7 +44,7 @@ function difference(seen: View, wanted: View | undefined): string {
   return "";
 }
 
-/** Compares all that the panel can show with mGBA's views. Returns how many pictures, other than palettes, it compared. */
+/** Compares everything that the panel shows with mGBA's views. Returns the number of pictures, without the palettes. */
 async function compare(page: Page, panel: Locator, views: Map<string, View>): Promise<number> {
   let compared = 0;
   const same = async (name: string, canvas: Locator, wanted = views.get(name)): Promise<void> => {
@@ -130,7 +130,8 @@ for (const [mode, layers] of [
     const registers = [0, 2, 4, 6].map((at, number) => ({
       op: "write16",
       address: IO + 8 + at,
-      // Tiles that all lie in video memory; maps of each size, at different places; 16 and 256 colours
+      // The layers have maps of all four sizes, at different places. Their tiles begin at the start of video memory.
+      // In mode 0, two layers have 16 colours and two have 256.
       value: (number << 14) | ((number * 7 + 1) << 8) | (number % 2 === 0 || mode > 0 ? 0x80 : 0),
     }));
     const oam = noise(0x400, 3);

@@ -8,7 +8,7 @@ import { freePort, listen, type Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 test("the page says that the server does not answer, and reconnects", async ({ page, serve }) => {
-  // No outgoing connection takes this port while the server is gone.
+  // While the server is gone, no outgoing connection takes a port of `freePort`.
   const port = await freePort();
   const server = await serve(["--speed", "1"], `127.0.0.1:${port}`);
   const opened = await Console.open(page, server);
@@ -32,7 +32,7 @@ test("after the server is started again, the page has its symbols and its pictur
     return started;
   };
   let server = await start("02000000 before\n");
-  // The page reaches the second server only when its game is in the same frame as that of the first one.
+  // The page reaches the second server only after `start` has put its game into the same frame as the first game.
   const proxy = createServer((client) => {
     const onward = connect(server.port, "127.0.0.1");
     client.pipe(onward).pipe(client);

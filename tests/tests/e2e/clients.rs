@@ -69,8 +69,8 @@ impl Generation {
         }
     }
 
-    /// Copies an example from docs/clients.md to a file, with the address of this server. The example is the one with
-    /// this number among the examples in this language.
+    /// Copies an example from docs/clients.md to a file, with the address of this server. `number` counts the examples
+    /// in this language, from 0.
     fn write_example(&self, language: &str, number: usize, file: &str) {
         let page = fs::read_to_string(paths::root().join("docs/clients.md")).unwrap();
         let fence = format!("```{language}\n");

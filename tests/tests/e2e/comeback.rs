@@ -102,7 +102,7 @@ fn only_a_reset_of_the_scripts_ends_the_connection_to_a_window() {
     assert_no_warnings(&served.console());
 }
 
-/// Stops programs in the same way as a sleeping machine or a debugger: without notice, with all connections open.
+/// Stops programs without notice and with all connections open, as when a machine sleeps or a debugger halts them.
 #[test]
 fn requests_work_again_after_mgba_or_the_server_was_stopped() {
     let mut served = Served::stock();

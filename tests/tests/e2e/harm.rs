@@ -31,7 +31,7 @@ fn current_frame(client: &mut FrameClient) -> i64 {
     }
 }
 
-/// The default number of rounds with vanishing clients.
+/// The default of `FRAMEWIRE_VANISHING`.
 const USUAL_ROUNDS: u32 = 20;
 
 /// A client requests a lot of data and reads a little of it. Then it closes its sending side, and resets the connection
@@ -69,8 +69,8 @@ fn clients_that_vanish_in_a_reply_leave_mgba_running() {
     println!("{} clients vanished in {:.1} s", 5 * count, begun.elapsed().as_secs_f64());
 }
 
-/// Closes the sending side, and waits for a very short random time. The caller then closes the connection. Because
-/// there are unread bytes, this resets it.
+/// Closes the sending side, and waits for a very short random time. Then the caller closes the connection, which resets
+/// it, because there are unread bytes.
 fn vanish(stream: &std::net::TcpStream) {
     stream.shutdown(Shutdown::Write).unwrap();
     let begun = Instant::now();

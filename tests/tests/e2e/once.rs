@@ -109,7 +109,8 @@ fn presses(game: &Http) -> Option<u64> {
     if bytes.len() == 40 { Some(words.sum()) } else { None }
 }
 
-/// The script remembers the outcomes of requests, even if the bridge is killed in between.
+/// The script remembers the outcomes of requests, so it recognises a repeated request even if the bridge was killed
+/// before the repetition.
 #[test]
 fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -165,8 +165,8 @@ fn a_recording_survives_the_kill_of_its_server() {
         |http: &framewire_e2e::Http| send(http, "GET", "/v1/recording", Value::Null)["frames"].as_u64();
     wait_until("two seconds are recorded", || Ok(frames(&http) > Some(120)));
     let before = frames(&http).unwrap();
-    // A busy disk may need more than a second for a write. The next write may have been prepared before these frames;
-    // the one after it contains them.
+    // A busy disk may need more than a second for a write. The server may have prepared the next write before it
+    // recorded frame `before`. The write after that contains this frame.
     let written = || -> u64 {
         let files = fs::read_dir(format!("{data}/recordings")).unwrap().flatten();
         let unfinished =
@@ -193,8 +193,8 @@ fn a_recording_survives_the_kill_of_its_server() {
 #[test]
 fn a_recording_of_a_stock_window_is_replayed() {
     let served = Served::stock();
-    // An attached mGBA sends no pictures. Instead, its memory is hashed about as often. A busy machine gives fewer
-    // hashes in the same number of frames, so this records for longer if there are too few.
+    // An attached mGBA sends no pictures. Instead, its memory is hashed about as often. On a busy machine, there are
+    // fewer hashes in the same number of frames. If there are too few, the test makes a longer recording.
     let file = [FRAMES, 3 * FRAMES, 9 * FRAMES]
         .into_iter()
         .map(|frames| record(&served, "state", frames))
@@ -232,7 +232,8 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
     served.ask("POST", "/v1/batch", &json!({"ops": [slot]}), 200);
     let reset = (json!({"op": "reset"}), "the console was reset");
     let state = (json!({"op": "load_state_slot", "slot": 7, "flags": 29}), "a state was loaded");
-    // With `every` = 10, there are hashes to compare. With 3600 there are none, so no hash can detect the end.
+    // With `every` = 10, there are hashes to compare. With 3600, there are no hashes, so only the event of the reset or
+    // of the state can end the recording.
     for (name, every, (op, what)) in [
         ("reset", 10, &reset),
         ("state", 10, &state),
@@ -255,7 +256,7 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
         let ended = under_way();
         let frames = ended["frames"].as_u64().unwrap();
         assert_eq!(ended["ended"], format!("{what} after frame {frames}"));
-        // The recording began between the two requests.
+        // The recording began between `earliest` and `first`.
         assert!(
             (before - first..=before - earliest).contains(&frames),
             "{before} {earliest} {first} {ended}"

@@ -158,7 +158,7 @@ fn a_kill_while_saving_leaves_the_old_file_or_the_new_one() {
                     while !over.load(Ordering::Relaxed) {
                         byte = byte.wrapping_add(3);
                         place.write_all(&http, byte);
-                        // Sometimes this pauses for long enough that the server writes the battery save.
+                        // Sometimes the writer pauses for so long that the server writes the battery save.
                         if byte.is_multiple_of(4) {
                             std::thread::sleep(Duration::from_millis(510));
                         }
@@ -234,7 +234,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             let reply = server.http().send_json("PATCH", "/v1/snapshots/renamed", &back).unwrap();
             assert_eq!(reply.status, 200);
         }
-        // States contain the save once it has been written, until the next reset. This reset makes all rounds begin in
+        // Once the save has been written, states contain it until the next reset. This reset makes all rounds begin in
         // the same way.
         server.http().post("/coreadapter/reset").unwrap();
     }

@@ -26,8 +26,8 @@ fn a_message_split_in_any_way(mgba: &StockMgba) {
     for cut in 1..message.len() {
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(&message[..cut]).unwrap();
-        // The script serves its connections in turn. It reads the first part before the first of these replies, or the
-        // next time that it serves its connections. So the test waits for two replies.
+        // The script serves its connections in turn. Between the first and the second of these replies, it serves each
+        // connection once, so by then it has read the first part.
         for _ in 0..2 {
             assert_eq!(other.ask("core.platform").unwrap(), "0");
         }

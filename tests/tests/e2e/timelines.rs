@@ -212,8 +212,7 @@ fn reset_and_tap(http: &Http) {
 #[test]
 fn waiting_for_a_tap_right_after_a_reset_lasts_until_the_tap_ends_in_a_window() {
     let served = Served::stock();
-    // The game runs for so long that its frame number before the reset is higher than that of the timeline's last
-    // frame.
+    // Before the reset, the frame counter must be higher than it is in the last frame of the tap.
     wait_until("120 frames have run", || Ok(served.number("/core/currentframe") > 120));
     reset_and_tap(&served.http);
 }

@@ -22,8 +22,8 @@ use crate::layout::{MAGIC, VERSION, at};
 const NAME_LOCK: i64 = 2;
 /// The longest time to sleep without checking whether the other side is alive.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// The same if the kernel has no memory barriers across processes. Then a side can miss a wake-up, and notices the
-/// message only after this time.
+/// The same limit for kernels that have no memory barriers across processes. There, a side can miss a wake-up, and then
+/// notices the message only after this time.
 const CHECK_INTERVAL_WITHOUT_BARRIERS: Duration = Duration::from_millis(1);
 
 /// A block, as one side sees it.

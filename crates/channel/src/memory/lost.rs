@@ -57,7 +57,7 @@ impl Entry {
         Ok(entry)
     }
 
-    /// Adds an entry, which is taken.
+    /// Adds an entry that is already taken.
     fn push() -> &'static Entry {
         let entry = Box::leak(Box::new(Entry {
             taken: AtomicBool::new(true),

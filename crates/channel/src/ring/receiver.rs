@@ -37,7 +37,7 @@ impl<M: Memory> Receiver<M> {
         Receiver { memory, side, spin, next: 0, published: 0, mailbox_unreported: false }
     }
 
-    /// Waits for the next message, forever without a `timeout`.
+    /// Waits for the next message. Without a `timeout`, waits forever.
     ///
     /// # Errors
     /// [`Error::Timeout`]; [`Error::Damaged`]; [`Error::Closed`] and [`Error::Died`], once every message from the
@@ -87,8 +87,8 @@ impl<M: Memory> Receiver<M> {
         self.find().map(|place| self.message(place)).transpose()
     }
 
-    /// Waits until there is a message or `stop` returns true, forever without a `timeout`. While it sleeps, it calls
-    /// `stop` again when a `Waker` wakes it, and at least every 50 ms. Returns whether there is a message.
+    /// Waits until there is a message or `stop` returns true. Without a `timeout`, waits forever. While this sleeps, it
+    /// calls `stop` again when a `Waker` wakes it, and at least every 50 ms. Returns whether there is a message.
     ///
     /// # Errors
     /// Those of [`receive`](Self::receive).

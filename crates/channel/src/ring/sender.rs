@@ -39,8 +39,8 @@ impl<M: Memory> Sender<M> {
     }
 
     /// Reserves room for a message of `length` bytes, 1 to [`MAX_MESSAGE`]. The caller writes the message where the
-    /// other side will read it; until then, the bytes have arbitrary values. Waits for room, forever without a
-    /// `timeout`.
+    /// other side will read it; until then, the bytes have arbitrary values. Waits until there is room. Without a
+    /// `timeout`, waits forever.
     ///
     /// # Errors
     /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Damaged`]; [`Error::Closed`] and [`Error::Died`] if there is no
@@ -50,9 +50,10 @@ impl<M: Memory> Sender<M> {
         self.reserve_reply(None, length, timeout)
     }
 
-    /// Like [`reserve`](Self::reserve). Sending the message can also report how many messages the `reader` has read.
-    /// It does so if the message is in the mailbox, or if the `reader` has read all messages from the other side, but
-    /// has not yet reported that. So in a dialogue, the cache line moves to the other core once instead of twice.
+    /// Like [`reserve`](Self::reserve), but sending the message can also report how many messages the `reader` has
+    /// read. This happens if the message goes into the mailbox, or if the `reader` has read all messages from the other
+    /// side and has not reported that yet. So in a dialogue, the cache line moves to the other core once instead of
+    /// twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
         &'a mut self,
@@ -72,8 +73,8 @@ impl<M: Memory> Sender<M> {
             Place::Slot => self.slot().data(),
             Place::Bulk(offset) => self.memory.bulk(self.side, offset, length),
         };
-        // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes. It belongs to
-        // the writer until the stamp is stored; storing it consumes the guard, `Reserved`.
+        // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes. The place
+        // belongs to the writer until the stamp is stored, which consumes the guard, `Reserved`.
         let bytes = unsafe { slice::from_raw_parts_mut(start, length) };
         Ok(Reserved { sender: self, reader, place, bytes })
     }

@@ -229,7 +229,7 @@ impl StateFetcher {
             self.add(end);
         }
         let progress = &mut *self.progress.lock();
-        // If a state arrived after `prepare`, `add` has cleared this.
+        // Set this again: `add` clears it, here and when a state arrives after `prepare`.
         progress.went_to = Some(frame);
         progress.breaks += 1;
         if self.history.go_back(line, frame) {

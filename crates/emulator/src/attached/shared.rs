@@ -61,9 +61,10 @@ pub(super) struct AttachedState {
 struct OwnTimelines {
     /// Those that are playing or waiting.
     under_way: BTreeSet<u32>,
-    /// Timelines whose end the script has reported: those with the highest numbers, at most [`MAX_OVER`]. The reply to
-    /// the batch that started a timeline can come after the report of its end: a batch with `run` or `advance` is
-    /// answered after its frames, and a repeated batch is answered again.
+    /// Timelines whose end the script has reported: those with the highest numbers, at most [`MAX_OVER`]. They show
+    /// that a timeline is over, even if the reply to the batch that started it arrives after the report of its end.
+    /// This can happen because a batch with `run` or `advance` is answered after its frames, and because a repeated
+    /// batch is answered again.
     over: BTreeSet<u32>,
 }
 
@@ -115,8 +116,8 @@ pub(super) enum OpEffect {
 
 /// The effects of the operations of a batch, each with the index of its operation.
 pub(super) fn effects(batch: &Batch) -> Vec<(usize, OpEffect)> {
-    // The reply to a batch that runs frames comes late: other timelines may have started by then. And the events of
-    // these frames have reported the end of the cancelled timelines.
+    // In a batch that runs frames, `cancel_keys` has no effect here. The events of these frames have already reported
+    // the end of the cancelled timelines, and other timelines may have started before the reply arrives.
     let is_late = batch.ops.iter().any(|op| matches!(op, Op::Run { .. } | Op::Advance { .. }));
     let effect = |op: &Op| match op {
         Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
@@ -246,7 +247,7 @@ impl AttachedState {
                     self.events.send(frame, EventKind::LockstepOver);
                 }
                 EventItem::Game => {
-                    // The states of the game before do not fit this one.
+                    // The states of the previous game do not fit this one.
                     self.fetcher.clear();
                     self.game_changed.notify_one();
                 }

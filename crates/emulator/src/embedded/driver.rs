@@ -24,7 +24,7 @@ pub(super) trait Driver: Send {
     /// Serves the client's requests. Starts no further request after a few milliseconds.
     fn serve(&mut self, machine: &mut Machine);
 
-    /// When the next frame runs, after the requests that were served.
+    /// When the next frame runs. Each request that is served can change this.
     fn next_frame(&self) -> NextFrame;
 
     /// Whether the client might look at the picture of the next frame, so that this frame must be drawn.

@@ -54,9 +54,8 @@ pub(super) struct HistoryKeeper {
 /// How an operation affects the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Influence {
-    /// The operation does not change the game, or the history needs no note of the change. This is so for keys, because
-    /// the history stores the keys of each frame. It is also so for operations that go back, because they report a
-    /// discontinuity themselves.
+    /// The operation does not change the game, or the history needs no note of the change. For example, the history
+    /// stores the keys of each frame anyway, and `rewind` itself reports a discontinuity.
     None,
     /// The operation changes the game once.
     Change,
@@ -164,7 +163,7 @@ impl HistoryKeeper {
         };
     }
 
-    /// Removes the history of another game, whose states do not fit this one.
+    /// Clears the history if it belongs to another game, because its states do not fit this one.
     fn drop_other_game(&mut self, core: &mut Core) {
         if self.game.is_some_and(|game| game != core.crc32()) {
             (self.game, self.next, self.beginning) = (None, None, Beginning::Game);
@@ -267,7 +266,7 @@ impl Machine {
         // libmgba has removed all cheats.
         self.cheats.drop_if_removed(&mut self.core);
         self.frozen.drop_others(&self.core);
-        // The ROM is as in its file again.
+        // Loading has undone all writes to the ROM. If there were any, this counts as one more change.
         self.keeper.rom_changes += u32::from(self.keeper.rom_changes > 0);
         self.note_surroundings();
     }

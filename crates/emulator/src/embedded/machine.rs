@@ -224,7 +224,7 @@ impl Machine {
         self.report_ended();
     }
 
-    /// Holds keys for a number of frames.
+    /// Holds `keys` for `frames` + 2 frames: see [`Keypad::hold`].
     ///
     /// # Errors
     /// If too many holds wait.

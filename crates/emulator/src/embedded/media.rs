@@ -120,8 +120,9 @@ impl Media {
         let now = core.frame_counter();
         let asked = drawn && awaited.iter().any(|waiting| waiting.frame == now);
         let shown = if asked { Some(Arc::new(picture(core, ticks))) } else { None };
-        // If the current frame was not drawn, there is no picture of it. Then a request for it is answered after the next
-        // frame, so that the error does not say that the emulator is still at this frame.
+        // If the current frame was not drawn, there is no picture of it. A request for this frame is refused only after
+        // the next frame. Otherwise, the error would say that the frame has passed, and also that the emulator is still
+        // at this frame.
         let is_over = |awaited: &mut Awaited| awaited.frame < now || drawn && awaited.frame == now;
         for Awaited { frame, taker } in awaited.extract_if(.., is_over) {
             let picture = if frame == now { shown.clone() } else { None };

@@ -38,7 +38,8 @@ pub(super) struct BatchProgress {
 }
 
 impl BatchProgress {
-    /// Whether nobody needs the outcome: the client no longer waits, and there is no key to request the outcome again.
+    /// Whether nobody needs the outcome: the client no longer waits, and the batch has no key with which the client
+    /// could request the outcome later.
     pub fn is_abandoned(&self) -> bool {
         self.keyed.is_none() && self.responder.is_abandoned()
     }
@@ -123,7 +124,7 @@ impl Machine {
     /// Performs a batch, up to the first run that needs frames. When the batch is finished, its outcome goes to
     /// `answers`.
     pub fn submit(&mut self, batch: Batch, responder: Responder) {
-        // A run that no client waits for must not keep its keys from this batch.
+        // First, end the runs that no client waits for, because their keys may be needed by this batch.
         self.settle_runs();
         match self.begin(batch, responder) {
             Err((outcome, responder)) => self.answers.push((responder, outcome)),

@@ -36,7 +36,7 @@ pub(super) struct ActiveRun {
     drives: bool,
     /// The checksum of the game in which the run began.
     game: u32,
-    /// Whether another game was loaded, in which the keys and the conditions mean something else.
+    /// Whether another game was loaded. The keys and the conditions of the run do not fit that game.
     lost: bool,
 }
 

@@ -88,7 +88,7 @@ struct ActiveWatch {
 #[derive(Debug)]
 struct Range {
     place: MemoryRange,
-    /// If an expression is watched in place of memory at a fixed address: the expression.
+    /// The expression whose value is watched; `None` if the range is memory at a fixed address.
     code: Option<Code>,
     /// The bytes of the range when they were last compared.
     known: Vec<u8>,
@@ -272,8 +272,8 @@ impl ActiveWatch {
         self.flags & flag != 0
     }
 
-    /// Sends an event if the last frame changed something, or if an event is due: a regular one or, for a recording,
-    /// one after [`watch::MAX_QUIET`] frames without an event.
+    /// Sends an event if the last frame changed a range or the keys, or if an event is due. Regular events are due
+    /// every `every` frames. For a recording, an event is also due after [`watch::MAX_QUIET`] frames without one.
     fn report(&mut self, core: &mut Core, queue: &EventQueue) {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();

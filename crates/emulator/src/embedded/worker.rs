@@ -27,7 +27,7 @@ pub(super) struct Worker {
     inbox: Receiver<Job>,
     driver: Option<Box<dyn Driver>>,
     pace: Pace,
-    /// The value of the machine's `run_state` that `pace` and the report were last updated with.
+    /// The machine's run state when `pace` and the report were last updated.
     run_state: RunState,
     frame_rate: FrameRate,
     /// When the report was last updated.
@@ -83,7 +83,7 @@ impl Worker {
         // While no frames run, nothing else notices that the client of a run has left.
         self.machine.settle_runs();
         if self.machine.runs.are_driving() {
-            // The run is a request that has not ended, so the time-out of lockstep does not pass.
+            // A run is a request that has not ended yet, so the time-out of lockstep starts again.
             self.machine.run.note_request();
         } else if self.machine.run.expire(now) {
             self.machine.report();
@@ -230,8 +230,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Updates the report if the batches `changed` something, and then sends the outcomes of the finished batches. So a
-    /// client that has the outcome sees the new state.
+    /// Updates the report if the batches `changed` something, and then sends the outcomes of the finished batches. So
+    /// when a client gets an outcome, it also sees the new state.
     fn answer(&mut self, changed: bool, now: Instant) {
         if self.machine.tried_to_load {
             self.identify();

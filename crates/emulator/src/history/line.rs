@@ -260,7 +260,8 @@ impl Line {
         // run the frames from the state before it.
         let is_last = before + 1 == self.states.len();
         let earlier = before.checked_sub(1).filter(|earlier| {
-            // The last state can contain a change that was made in its frame. The next frames continue from there.
+            // The last state can contain a change that was made in its frame. Running frames from the state before it
+            // would lose this change, but the line continues after it.
             self.states[before].frame == frame && !(is_last && self.states[*earlier].changed == Some(frame))
         });
         let number =

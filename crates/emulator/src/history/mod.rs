@@ -70,7 +70,8 @@ pub struct LineOverview {
     /// The keys that were held: for each change, the frame counter before the first frame with these keys, and their
     /// mask.
     pub keys: Vec<(u32, u16)>,
-    /// For each state after which something other than the keys changed the game, the frame of the first change.
+    /// For each kept state, the frame of the first change after it that did not come from the keys. States without
+    /// such a change are left out.
     pub changes: Vec<u32>,
 }
 
@@ -159,16 +160,17 @@ impl History {
         }
     }
 
-    /// Records that the emulator went back to this frame of a line. Returns whether it is now at the last state of the
-    /// line that states are added to.
+    /// Records that the emulator went back to this frame of a line. Returns whether this is the frame of the last state
+    /// of the last line. Then the next frames continue that line.
     pub(crate) fn go_back(&self, line: u32, frame: u32) -> bool {
         let lines = &mut *self.lines.lock();
         lines.current = line;
         lines.all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
     }
 
-    /// If `frame` is between the frame of the line's last state and the current frame `now`, both inclusive: the frame
-    /// of that state. Otherwise `frame` itself. `line` 0 is the line that the emulator is on.
+    /// Replaces a frame for which there is no state yet: if `frame` is after the line's last state, but not after the
+    /// current frame `now`, returns the frame of that state. Otherwise returns `frame`. `line` 0 is the line that the
+    /// emulator is on.
     pub(crate) fn until_end(&self, line: u32, frame: u32, now: u32) -> u32 {
         let lines = self.lines.lock();
         let span = lines.get(if line == 0 { lines.current } else { line }).and_then(Line::span);

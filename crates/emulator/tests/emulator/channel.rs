@@ -142,7 +142,7 @@ fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
     wait_for("the key to be up", || keys() == 0);
 }
 
-/// The channel of the process that a test kills.
+/// The environment variable with the name of the channel for [`victim`].
 const CHANNEL: &str = "FRAMEWIRE_TEST_CHANNEL";
 
 /// Begins a long step in a process of its own.

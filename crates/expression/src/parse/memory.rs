@@ -320,7 +320,7 @@ pub(super) fn reached_by_pointer(column: usize) -> ParseError {
     ParseError::new(column, "a pointer leads to this address, which has to be known beforehand here")
 }
 
-/// Refuses memory after the last address.
+/// Refuses memory that extends beyond the last address.
 pub(super) fn within(address: u32, size: u16, column: usize) -> Result<(), ParseError> {
     if u64::from(address) + u64::from(size) > END {
         let message = format!("{size} bytes from {address:#010x} on go beyond the last address");

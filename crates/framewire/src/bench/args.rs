@@ -216,7 +216,8 @@ impl RunArgs {
                 warmup: self.warmup,
                 payload: self.payload,
                 workers: self.workers,
-                // A closed load has one request in flight for each client. The check below refuses too few clients.
+                // A closed load has one request in flight for each client. `max` lets the check below report a load
+                // with 0 clients as such, and not as a load with too few connections.
                 connections: self.concurrency.map_or(self.connections, |clients| clients.max(self.workers)),
                 timeout: self.timeout,
             };

@@ -173,8 +173,8 @@ impl Client {
         self.change_by(Draft { content_type: "application/octet-stream", ..draft })
     }
 
-    /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if no reply comes within
-    /// `limit`. If the server cannot be reached, that is an error.
+    /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if no reply comes within `limit`; if
+    /// `limit` is `None`, it waits without a limit. If the server cannot be reached, that is an error.
     pub fn ask(&self, target: &str, json: &str, limit: Option<Duration>) -> Result<Option<Reply>, Failure> {
         let draft = self.draft(Method::POST, target, json.as_bytes(), limit);
         match self.send_once(&draft) {

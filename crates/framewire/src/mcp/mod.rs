@@ -179,7 +179,7 @@ impl Locks {
             None => self.0.first(),
             Some(name) => self.0.iter().find(|(known, _)| known == name),
         };
-        // If there is no such emulator, all calls of the session fail, so it needs no lock that others have.
+        // If there is no such emulator, all calls of the session fail, so it does not have to share a lock.
         found.map(|(_, lock)| lock.clone()).unwrap_or_default()
     }
 }

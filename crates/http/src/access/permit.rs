@@ -63,7 +63,7 @@ impl Permit {
 /// files, inside the data folder.
 pub(crate) const UPLOADS: &str = "uploads";
 
-/// The folder for files that callers may name. Their paths cannot lead out of it.
+/// The folder with the files that callers may name. Paths that lead out of this folder are refused.
 #[derive(Debug, Clone)]
 pub struct Files {
     /// The path of the folder, after following all links.

@@ -49,9 +49,9 @@ pub struct App {
     pub access: Access,
     /// The certificate for HTTPS. Without one, the server uses HTTP.
     pub tls: Option<Tls>,
-    /// The folder for snapshots, recordings and uploaded games. It does not have to exist yet. Uploaded games are
-    /// stored in [`Access::files`] instead, if that is set. Without this folder, the server stores no snapshots and no
-    /// recordings, and it stores uploaded games only if [`Access::files`] is set.
+    /// The folder for snapshots, recordings and uploaded games. It does not have to exist yet. Without it, the server
+    /// stores no snapshots and no recordings. If [`Access::files`] is set, uploaded games are stored there instead.
+    /// Without either folder, the server stores no uploaded games.
     pub data: Option<PathBuf>,
     /// Makes the allocator return free memory to the system. It is called on a separate thread after large requests.
     pub release_memory: Option<fn()>,

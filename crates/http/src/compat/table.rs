@@ -86,8 +86,9 @@ impl Route {
     }
 }
 
-/// A row of the table: method, path, message key, parameters with a name for each value, optionally how the body is
-/// used and a name for its data, and the operation with these values.
+/// A row of the table: the method, the path and the message key; the parameters, each after a name for its value; and
+/// the operation, which uses these names. If the route uses the body, the row also says how, and has a name for the
+/// data in the body.
 macro_rules! route {
     ($verb:ident $path:literal $message:literal ($($arg:ident: $param:expr),*) $(body $body:ident($data:ident))?
         => $op:ident $fields:tt) => {

@@ -211,7 +211,7 @@ task_local! {
 /// an operation has ended it. The number stays if lockstep ends because of its time-out.
 ///
 /// Lockstep ends when the WebSocket that began it ends. Otherwise, the emulator would wait for frames that no client
-/// requests. If an HTTP request began lockstep, it ends with its time-out, because such a client has no lasting
+/// requests. Lockstep that an HTTP request began ends with its time-out, because an HTTP client has no lasting
 /// connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockstepHolder(Arc<Mutex<u64>>);

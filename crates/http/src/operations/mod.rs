@@ -24,10 +24,10 @@ use crate::transport::Stopping;
 pub(crate) mod budget;
 pub(crate) mod emulators;
 
-/// How long each frame that a request runs may take: at this pace, a game has a third of its normal speed.
+/// How long each frame of the operation `advance` may take. At this pace, a game has a third of its normal speed.
 const FRAME: Duration = Duration::from_millis(50);
-/// The time of a frame of a run at the lowest speed, 0.01, with some reserve. If no frames run, the wait for a run ends
-/// much earlier: see [`Operations::outcome_of_run`].
+/// How long each frame of a run may take: somewhat longer than a frame takes at the lowest speed, 0.01. If no frames
+/// run, the wait for a run ends much earlier: see [`Operations::outcome_of_run`].
 const SLOWEST_FRAME: Duration = Duration::from_secs(2);
 
 /// The emulator that a request is about, with the rights of its sender.
@@ -47,7 +47,7 @@ impl Deref for SelectedEmulator {
 }
 
 impl SelectedEmulator {
-    /// Performs operations within the server's deadline.
+    /// Performs operations, as [`Operations::perform`] does.
     pub(crate) async fn perform(&self, batch: impl Into<Batch>) -> Result<Outcome, EmulatorError> {
         self.operations.perform(&self.served, batch.into()).await
     }
@@ -111,7 +111,7 @@ impl Operations {
         Ok(self.perform(&served, batch).await?.single()?)
     }
 
-    /// Performs a batch within the server's deadline, or later if its operations run frames.
+    /// Performs a batch within the server's deadline. Operations that run frames may take longer.
     pub(crate) async fn perform(&self, served: &Served, batch: Batch) -> Result<Outcome, EmulatorError> {
         let sent = self.send(served, batch)?;
         self.outcome(served, sent).await

@@ -21,7 +21,7 @@ use crate::transport::streams::OpenStream;
 /// gone.
 pub(crate) type Newest = watch::Receiver<Option<Arc<SharedPicture>>>;
 
-/// Encodes the pictures of each emulator that has viewers, once for all of them.
+/// Reads the pictures of each emulator that has viewers. Each picture is encoded only once for all of these viewers.
 pub(crate) struct PictureEncoders {
     /// How long an emulator that sends pictures only on request may take for the first one.
     time_limit: Duration,

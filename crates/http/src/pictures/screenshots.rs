@@ -37,7 +37,7 @@ pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Scr
     }
 }
 
-/// Takes screenshots one after another, as many as the emulator can make without missing frames.
+/// Takes screenshots one after another, as often as the emulator can make them without running too slowly.
 pub(crate) struct Screenshots {
     served: Arc<Served>,
     /// The last screenshot, as a file and decoded.
@@ -87,7 +87,7 @@ impl Screenshots {
         if same && new.frame == last.frame {
             return Some(false);
         }
-        // If the counter went back, the number of frames is unknown. It counts as one frame.
+        // If the frame counter went back, it is unknown how many frames have run. They count as one frame.
         let frames = new.frame.checked_sub(last.frame).unwrap_or(1).max(1);
         let ticks = before.ticks + u64::from(frames);
         let picture = if same {

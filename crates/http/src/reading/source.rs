@@ -253,7 +253,7 @@ pub(super) const ACCEPTED: &str = "; accepted is ";
 /// Why a value cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct ReadError {
-    /// The place of the value, such as `ops[3].address`; empty if the error is about all that was read.
+    /// The place of the value, such as `ops[3].address`; empty if the error is about the whole body or query.
     place: String,
     /// What is wrong, worded so that it can follow the place, such as `is missing`.
     problem: String,
@@ -291,8 +291,9 @@ impl ReadError {
         self.within(&format!("[{index}]"))
     }
 
-    /// If the error is about a missing value, adds what is accepted there. To find that out, `read` reads something at
-    /// this place that is never accepted (a null, or a parameter without a value), which causes an error.
+    /// If the error is about a missing value, adds what is accepted there. To find that out, `read` reads a value at
+    /// this place that is never accepted: a null, or a parameter without a value. The resulting error says what is
+    /// accepted.
     pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, ReadError>) -> ReadError {
         if !self.missing {
             return self;

@@ -49,7 +49,7 @@ impl Unreadable {
 
 /// Reads JSON, and refuses objects with duplicate keys, because it is not clear which value counts.
 pub(crate) fn read(text: &[u8]) -> Result<Json, Unreadable> {
-    // This also counts braces inside strings, but these are few.
+    // This also counts braces inside strings, but strings rarely contain any.
     if memchr::memchr_iter(b'{', text).count() > MAX_OBJECTS {
         return Err(Unreadable::TooMany);
     }

@@ -50,7 +50,7 @@ impl Catalog {
         catalog
     }
 
-    /// Declares what requests to `path` may change. The document does not describe this path.
+    /// Declares what requests to `path` may change, for a path that the document does not describe.
     pub(crate) fn declare(&mut self, path: &str, effect: PathEffect) {
         self.effects.push((path.to_owned(), effect));
     }

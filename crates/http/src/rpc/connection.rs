@@ -52,7 +52,7 @@ pub(super) async fn run(
 struct RpcConnection {
     socket: WebSocket,
     outbox: mpsc::Receiver<Outgoing>,
-    /// Counts the memory of the messages that arrive, and returns the stream after the WebSocket has released it.
+    /// Counts the memory of the messages that arrive, and returns the connection after the WebSocket has released it.
     stream_control: StreamControl,
     /// See [`Limits::stall`](crate::limits::Limits::stall).
     stall: Duration,
@@ -143,7 +143,7 @@ impl RpcConnection {
     }
 }
 
-/// Waits until `sent` is done, as long as the socket takes a part of it within each `stall`. If the socket was full at
+/// Waits until `sent` is done. Fails if the socket takes nothing for as long as `stall`. If the socket was full at
 /// first, sets `heard` to the time at which it took the rest.
 async fn in_time(
     stall: Duration,

@@ -243,7 +243,8 @@ fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// How much memory JSON uses as values, roughly. An object uses more than 600 bytes, even with a single field.
+/// Roughly how many bytes of memory JSON uses after it was parsed. An object uses more than 600 bytes, even with a
+/// single field.
 fn memory_of(json: &[u8]) -> usize {
     let size = |byte: &u8| match byte {
         b'{' => 640,
@@ -267,7 +268,7 @@ async fn reply(response: Response, budget: Option<&ReplyBudget>) -> Result<RpcRe
     }
     let kind = content_type(&parts.headers);
     let is_json = kind.starts_with("application/json");
-    // A larger body has a share of the budget itself.
+    // A body that is larger than `SMALL` already has its own share of the budget.
     let bytes = if is_json { memory_of(&body) } else { body.len().min(SMALL) };
     let share = budget.map(|budget| budget.share_of_many(bytes)).transpose().map_err(Problem::from)?;
     let result = if body.is_empty() {

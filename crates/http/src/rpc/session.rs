@@ -172,8 +172,8 @@ impl RpcSession {
         let _ = self.out.send(text).await;
     }
 
-    /// Like [`send`](Self::send), but drops `taken` when there is a place in the queue, before the text is in it. So
-    /// what the requests took is free again by the time the client has the reply.
+    /// Like [`send`](Self::send), but drops `taken` just before it puts the text into the queue. So the places that the
+    /// requests took are free again when the client gets the reply.
     pub(super) async fn reply(&self, text: Outgoing, taken: impl Send) {
         // This fails only after the connection has ended. Then this task ends, too.
         let Ok(place) = self.out.reserve().await else { return };

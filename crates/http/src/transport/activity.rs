@@ -57,7 +57,7 @@ pub(crate) struct Activity {
     pub(super) known: AtomicBool,
     /// Whether the socket must limit how much of the reply the system buffers: see [`StreamControl::keep_short`].
     pub(super) short: AtomicBool,
-    /// The socket, once the server has released it.
+    /// The socket, after hyper or the WebSocket has released it.
     pub(super) returned: Mutex<Option<ClientStream>>,
 }
 
@@ -198,7 +198,7 @@ impl Activity {
         u64::try_from(age).unwrap_or(u64::MAX)
     }
 
-    /// Takes the socket back, if the server has released it.
+    /// Takes the socket back, if hyper or the WebSocket has released it.
     pub(crate) fn take_stream(&self) -> Option<ClientStream> {
         self.returned.lock().take()
     }
@@ -275,8 +275,8 @@ fn begins_under_v1(head: &[u8]) -> bool {
 
 /// Whether a head ends within these bytes and within `limit`. `before` is the number of earlier bytes of the head.
 fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
-    // The empty line that ends a head may have arrived in two parts. The end of another line looks the same if it has
-    // arrived in two parts; then the head is refused after the next bytes.
+    // The empty line that ends a head may have arrived in two parts. Bytes that begin with the second part of such an
+    // end may also be only the end of another line. Then the head is not refused now, but when the next bytes arrive.
     let rests = [&b"\n"[..], b"\r\n", b"\n\r\n"];
     let rest_of_end = rests.iter().any(|rest| bytes.starts_with(rest) && before + rest.len() <= limit);
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");

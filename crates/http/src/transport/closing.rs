@@ -108,7 +108,7 @@ impl Refusal {
     );
     pub(crate) const SLOW_HEAD: Refusal =
         Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
-    /// For a request that had not arrived when the server stopped.
+    /// For a request whose head had not arrived completely when the server began to stop.
     pub(crate) const STOPPING: Refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, STOPPING);
     /// For a client that uses HTTP on a server that expects HTTPS.
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);

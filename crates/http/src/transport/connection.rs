@@ -83,7 +83,7 @@ pub(crate) async fn run<H: Handler>(socket: TcpStream, peer: Peer, transport: Ar
     let activity = Arc::new(Activity::new(peer.is_local(), account));
     let verdict = serve(stream, peer, &transport, &handler, &activity).await;
     let Some(mut stream) = activity.take_stream() else {
-        return; // upgraded to something else
+        return; // the connection became a WebSocket
     };
     match verdict {
         None if activity.phase() == Phase::Closing => linger(&mut stream, &transport.stopping).await,

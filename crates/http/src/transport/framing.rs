@@ -226,7 +226,8 @@ fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
 }
 
 /// Refuses transfer codings other than one `chunked` (RFC 9112, 6.1). hyper itself refuses several `Content-Length`
-/// headers that differ. [`Framing`] finds what hyper accepts: several equal ones, and one next to a transfer coding.
+/// headers that differ. [`Framing`] finds what hyper accepts: several equal `Content-Length` headers, and one together
+/// with a transfer coding.
 fn check_framing(headers: &HeaderMap) -> Result<(), Failure> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {

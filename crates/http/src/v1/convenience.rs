@@ -87,7 +87,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// How many operations have their results written in this form.
+    /// The number of operations whose results are written together in this form.
     pub(crate) fn count(&self) -> usize {
         match self {
             Form::Plain
@@ -103,7 +103,7 @@ impl Form {
         }
     }
 
-    /// How many bytes its results take in the reply, roughly, in addition to those of [`Op::largest_result`]. The texts
+    /// Roughly how many bytes the results take in the reply, in addition to those of [`Op::largest_result`]. The texts
     /// of conditions do not count, because they are part of the request.
     pub(crate) fn further_bytes(&self) -> usize {
         match self {
@@ -113,7 +113,7 @@ impl Form {
         }
     }
 
-    /// Writes the results of its operations, except [`Form::Plain`]'s.
+    /// Converts results to JSON in this form. [`Form::Plain`] is converted elsewhere.
     pub(crate) fn write(&self, values: &[Value]) -> Json {
         match (self, values) {
             (Form::Number(kind), [value]) => number(*kind, value),

@@ -112,8 +112,8 @@ struct Candidate {
 impl Candidate {
     /// Whether the file was made while the emulator was at the file's frame on this line. A paused game can stay at a
     /// frame for a long time, and the history may store the state of that frame at any moment during this pause: an
-    /// embedded core stores it when the game continues. So the file's time must lie between those of the states before
-    /// and after the frame.
+    /// embedded core stores it when the game continues. So the file's time must lie between the times of the states
+    /// before and after the frame.
     fn belongs_to(&self, line: &LineOverview) -> bool {
         let (before, rest) =
             line.states.split_at(line.states.partition_point(|state| state.frame < self.frame));

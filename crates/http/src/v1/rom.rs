@@ -83,8 +83,8 @@ async fn upload(
     loaded
 }
 
-/// Whether the server knows if the emulator has loaded the game. Without an answer, it does not: the emulator may have
-/// loaded the game before its connection broke, or may load it after the deadline.
+/// Whether the server knows whether the emulator has loaded the game. Without an answer, the server does not know: the
+/// emulator may have loaded the game before its connection broke, or may load it after the deadline.
 fn is_outcome_known(outcome: &Result<Outcome, EmulatorError>) -> bool {
     let error = match outcome {
         Ok(outcome) => outcome.results.first().and_then(|result| result.as_ref().err()),

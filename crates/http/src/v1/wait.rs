@@ -56,7 +56,7 @@ async fn wait(
     stream: OpensStream,
     Payload(request): Payload<Condition>,
 ) -> Result<Json<Waited>> {
-    // The symbol files are read before the wait is counted. So the wait begins as soon as it is counted.
+    // The symbol files are read first, so that the wait begins as soon as the metrics count it as an open stream.
     let symbols = selected.symbols().await;
     let _open = stream.open()?;
     until(&selected, &feeds, symbols, request).await.map(Json)

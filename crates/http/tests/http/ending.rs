@@ -113,7 +113,7 @@ fn stop_with_an_mcp_session() -> Duration {
     start.elapsed()
 }
 
-/// A stopping server does not wait for the rest of a request, but answers 408. It ends waits for a condition with a
+/// A stopping server does not wait for the rest of a request, but answers 408. Requests that wait for a condition get a
 /// 503.
 #[test]
 fn requests_that_are_still_arriving_do_not_delay_the_shutdown() {

@@ -204,7 +204,7 @@ fn pings_between_the_fragments_of_a_message_do_not_bypass_the_limit() {
     let server = small();
     assert_out_of_memory(&mut unfinished(&server, 3 * MIB, &PING));
     wait_for("free memory", || server.request("POST", "/v1/batch", &batch(MIB)).status == 200);
-    // Unsolicited pongs do not count. These are 2 MiB of them.
+    // Unsolicited pongs do not count. The loop sends 2 MiB of them.
     let mut stream = unfinished(&server, 0, b"");
     let pong = [&[0x8a, 0x80 | 125, 0, 0, 0, 0][..], &[0; 125]].concat();
     for _ in 0..64 {

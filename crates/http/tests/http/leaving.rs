@@ -67,7 +67,7 @@ fn wait_and_leave(server: &Server, how: Leaving) -> (Duration, Duration) {
     let begun = Instant::now();
     // One address may have 128 streams open, so the waits use all of them.
     let sent: Vec<_> = (0..130).map(|_| send(server, "POST /v1/wait", &forever)).collect();
-    // A reset discards requests that the server has not read yet.
+    // The server must read all requests first, because a reset discards those that it has not read yet.
     wait_for("the waits to use all slots", || open_streams(server, "wait") == 128);
     let left: Vec<_> = sent.into_iter().map(|stream| leave(stream, how)).collect();
     let leaving = Instant::now();

@@ -67,7 +67,7 @@ fn a_client_may_close_its_side_early() {
     assert!(is_closed(&mut stream));
 }
 
-/// If a route ignores the body of a request, the server still reads the body, so that it finds the next request after it.
+/// If a route ignores the body of a request, the server still reads the body, so that it finds the next request.
 #[test]
 fn an_ignored_body_does_not_end_the_connection() {
     let server = Server::start();

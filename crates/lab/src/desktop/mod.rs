@@ -25,10 +25,9 @@ use keyboard::{Keyboard, Stroke};
 
 use crate::{Error, Process, Result, until};
 
-/// How long the X server may take to start, and a window to get the keyboard focus.
+/// How long the X server may take to start, and how long a window may take to get the keyboard focus.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The screen's width, height and bits per pixel. It is large enough for mGBA's window and its scripting window next to
-/// each other.
+/// The screen's width, height and bits per pixel. mGBA's main window and its scripting window fit next to each other.
 const SCREEN: &str = "1400x720x24";
 
 x11rb::atom_manager! {

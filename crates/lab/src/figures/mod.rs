@@ -38,14 +38,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The length of the measurements. A run is one measurement of Framewire or of an alternative.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
-    /// The length of a run of Framewire's script, with a load of requests at a fixed rate.
+    /// On the lines `http`, `http-cold` and `http-5000`: the length of the run of Framewire's script. These lines have
+    /// one run of each script.
     run: Duration,
-    /// The length of such a run of the alternative script.
+    /// On the same lines: the length of the run of the alternative script.
     alternative: Duration,
-    /// The length of a run on all other lines except `stampede`. The line `unlimited` uses half of it.
+    /// On the lines `text-window`, `text-headless` and `read8`: the length of a run. A run of `unlimited` takes half of
+    /// it.
     short: Duration,
-    /// How many runs these other lines and `stampede` have. The line `unlimited` has `2 * repeats - 1` runs, and
-    /// `stampede` has only one run of the alternative.
+    /// On the lines `text-window`, `text-headless`, `read8` and `stampede`: the number of runs. But `stampede` has only
+    /// one run of the alternative. The line `unlimited` has `2 * repeats - 1` runs.
     repeats: usize,
 }
 

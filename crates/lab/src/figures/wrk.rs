@@ -1,5 +1,5 @@
-//! Runs `wrk`, a common load tester for HTTP servers. Each of its connections sends a request as soon as the reply to
-//! the one before it has arrived.
+//! Runs `wrk`, a common load tester for HTTP servers. Each of its connections sends the next request as soon as the
+//! reply to the previous one has arrived.
 
 use std::time::Duration;
 

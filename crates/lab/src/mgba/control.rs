@@ -80,7 +80,8 @@ impl StockMgba {
     /// Like [`StockMgba::wait_for_frame_rate`], for the case that the title bar may still show the previous game's
     /// frame rate.
     fn wait_for_new_frame_rate(&self) -> Result<()> {
-        // Waits until the title bar no longer shows the frame rate of the previous game. A timeout is not an error.
+        // Waits until the title bar no longer shows the frame rate of the previous game. A timeout is not an error: the
+        // title bar may already show the frame rate of the new game.
         match until("the title was the new game's", AGAIN, || Ok(!self.shows_frame_rate()?)) {
             Ok(()) | Err(Error::Timeout { .. }) => self.wait_for_frame_rate(),
             Err(error) => Err(error),
@@ -141,7 +142,7 @@ impl StockMgba {
     }
 
     /// Resets the game with Emulation > Reset, and waits until its frame counter starts from zero again. The game must
-    /// run, because this first waits for its frame 120.
+    /// run, because this function first waits for the game's frame 120.
     pub fn reset(&mut self) -> Result<()> {
         self.pictured(|mgba| {
             // After the reset, many frames can run before Lua reads the counter. Even then, it must be lower than
@@ -163,7 +164,7 @@ impl StockMgba {
         self.pictured(|mgba| mgba.press_in_main(&options::FAST_FORWARD))
     }
 
-    /// Holds a key of the keyboard down in mGBA's window. By default, `x` is the console's key A, and `z` is B.
+    /// Holds down a key of the keyboard in mGBA's window. By default, `x` is the console's key A, and `z` is B.
     pub fn hold_key(&mut self, key: Key) -> Result<()> {
         self.desktop.focus(self.main)?;
         self.desktop.hold(key)
@@ -186,7 +187,8 @@ impl StockMgba {
         frame.parse().map_err(|_| Error::Lua(format!("{frame:?} is not a frame number")))
     }
 
-    /// Opens the only menu of the scripting window, and presses a key in it. mGBA selects the menu's first entry.
+    /// Opens the only menu of the scripting window, and presses a key in it. When the menu opens, its first entry is
+    /// selected.
     fn press_in_script_menu(&mut self, key: Key) -> Result<()> {
         self.desktop.focus(self.prompt.window)?;
         self.desktop.press(&[Key::ALT])?;

@@ -224,7 +224,8 @@ impl StockMgba {
                 found(self)
             });
             match result {
-                // Other waits within `found`, such as those for Lua, have had their own attempts.
+                // A timeout of another wait inside `found`, such as a wait for Lua, is returned: that wait has already
+                // made several attempts.
                 Err(Error::Timeout { what: late, .. }) if late == what && tries < TRIES => {}
                 result => return result,
             }

@@ -15,7 +15,7 @@ use crate::setup::{Script, bridge};
 
 /// The longest wait for an answer, and for the end of a program.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long to wait for the messages that the script writes afterwards.
+/// How long to wait for messages that the script still writes to its console after the connection has ended.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 /// The length of a network failure. It is longer than the 10 s after which Framewire's script closes the connection of
 /// a silent link.
@@ -28,10 +28,10 @@ const CALL: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 /// How many times the client of the study's script tries a request.
 const TRIES: u32 = 3;
-/// The pause of that client before its second try. The pause before the third try is twice as long.
+/// The pause before the second try of a request. The pause before the third try is twice as long.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// Ends the program that is connected to the window's script, and measures what happens.
+/// Ends the connection to the window's script in the given way, and measures what happens.
 pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<Ending> {
     if window.setup.script == Script::Study {
         window.set_talking(true)?;

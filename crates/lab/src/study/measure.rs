@@ -129,7 +129,7 @@ impl Study<'_> {
         let mut measure = match Measure::new(self, opened.is_some()) {
             Ok(measure) => measure,
             Err(error) => {
-                // The other lanes wait for all lanes.
+                // The other lanes wait at the barrier for this lane, too.
                 if let Some(opened) = opened {
                     opened.wait();
                 }

@@ -22,7 +22,7 @@ impl Spread {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
-        // If the number of values is odd, both are the one in the middle.
+        // If the number of values is odd, both arguments are the value in the middle.
         let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
         Some(Spread { low, median, high })
     }

@@ -20,7 +20,8 @@ const LINE: &str = "rerun";
 const SHARE: usize = 10;
 /// How many times each chosen row is measured again.
 const PASSES: usize = 3;
-/// If chance alone would cause the differences with a probability below this value, they do not count as chance.
+/// The rerun does not agree with the study if chance alone would cause as many differences with a probability below
+/// this value.
 const CHANCE: f64 = 0.05;
 
 /// Rows that were measured again.
@@ -168,8 +169,8 @@ fn apart_by_chance(one: usize, other: usize) -> f64 {
     (2.0 / orders).min(1.0)
 }
 
-/// The smallest number that the count of events exceeds with a probability below [`CHANCE`]. Each event has its own
-/// probability.
+/// The smallest number `n` for which the probability of more than `n` events is below [`CHANCE`]. `chances` has the
+/// probability of each event.
 fn allowed(chances: &[f64]) -> usize {
     let mut counts = vec![1.0]; // probability of each number of events
     for chance in chances {
@@ -203,7 +204,8 @@ fn chosen(archive: &Archive, about: &StudyInfo, seed: u64) -> Vec<Step> {
     places.into_iter().map(|place| steps[place].clone()).collect()
 }
 
-/// Measures a tenth of the rows again, and stores the result in the study's archive. `None` if it was stopped.
+/// Measures a tenth of the rows again, and stores the result in the study's archive. Returns `None`, and stores
+/// nothing, if `stop` was set.
 ///
 /// # Errors
 /// If there is no study of several passes, or a row cannot be measured.

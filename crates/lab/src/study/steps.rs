@@ -17,7 +17,7 @@ const LIGHT_EACH: u32 = 40;
 
 /// The smallest number of requests that a row has, if [`LONGEST`] allows it.
 pub const FEWEST: f64 = 15.0;
-/// A row can be at most this many times as long as usual, so that it has [`FEWEST`] requests.
+/// To have [`FEWEST`] requests, a row at a low rate takes longer than usual, up to this many times the usual length.
 pub const LONGEST: f64 = 2.5;
 
 /// How much is measured.

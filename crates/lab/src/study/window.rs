@@ -40,8 +40,8 @@ impl StudyWindow {
     pub fn open(script: Script) -> anyhow::Result<StudyWindow> {
         let setup = Setup::start(Place::Window, script)?;
         let counter = Counter::start(setup.frames.clone())?;
-        // This is the script's first connection. So no socket that the script has closed can have had the same
-        // descriptor.
+        // This is the script's first connection. So the script has closed no socket with the same descriptor, and when
+        // Lua collects closed sockets, this connection is not cut off.
         let mut client = setup.client(PATIENCE)?;
         let before =
             client.echo(script.echo_prefix()).context("the script does not answer its first request")?;

@@ -42,7 +42,7 @@ fn random_programs_run_as_in_libmgba() {
             let [keys, enabled, requested, draws] = [(); 4].map(|()| random.next());
             for core in &mut cores {
                 core.set_keys(keys as u16 & 0xFF);
-                // With these, a program that waits for an interrupt continues, and one in a loop jumps to a handler.
+                // With these interrupts, a program that waits continues, and a program in a loop jumps to a handler.
                 core.write8(ENABLED_INTERRUPTS, enabled as u8 & 0x1F);
                 core.write8(REQUESTED_INTERRUPTS, requested as u8 & 0x1F);
                 core.set_drawing(draws.is_multiple_of(2));

@@ -169,7 +169,7 @@ fn states_of_other_consoles_and_games_are_refused_and_change_nothing() {
     }
 }
 
-/// A bare state with a valid head and a damaged body is accepted. The process must
+/// A bare state with a valid head and a damaged body can be accepted. The process must
 /// survive it, and a valid state must load after it.
 #[test]
 fn damaged_states_do_not_end_the_process() {
@@ -219,7 +219,7 @@ fn a_game_boy_state_whose_frames_never_end_is_refused() {
             let error = refused(&mut core, &damaged, "an endless frame");
             assert!(matches!(error, Error::StateFormat), "{at:#x}: {error}");
         }
-        // The screen is off, but the event of the frame is not scheduled, as it would be then.
+        // The screen is off. Then the event of the frame must be scheduled, but it is not.
         let mut off = valid.clone();
         off[0x340] &= 0x7F;
         let error = refused(&mut core, &off, "an endless frame without the screen");

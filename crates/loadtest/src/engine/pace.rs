@@ -94,9 +94,9 @@ mod timer {
 /// Waits for points in time.
 pub(super) struct Pacer {
     timer: timer::Timer,
-    /// Processor time that was spent on waiting, and does not count as work. To read the thread's processor time, each
-    /// yield would need a system call, which costs as much as the yield itself. So this is measured with the ordinary
-    /// clock.
+    /// Processor time that was spent on waiting, and does not count as work. It is measured with the ordinary clock,
+    /// because reading the thread's processor time would need a system call for each yield, which costs as much as the
+    /// yield itself.
     idle: Duration,
 }
 

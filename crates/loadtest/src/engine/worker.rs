@@ -266,8 +266,9 @@ async fn flush(shared: Rc<Shared>, interval: Duration, sender: Sender<Message>) 
     }
 }
 
-/// Waits for the last replies. Requests that are still open after the wait have failed. But if the run was cut short,
-/// before the wait or during it, they count neither as correct nor as failed. Returns whether the run was cut short.
+/// Waits for the last replies. Requests that are still open after the wait count as failed. But if the run was cut
+/// short, before or during the wait, they count neither as correct nor as failed. Returns whether the run was cut
+/// short.
 async fn drain(shared: &Shared, mut cut_short: bool, stop: &Stop) -> bool {
     let timeout = shared.plan.timeout;
     let mut end = Instant::now() + if cut_short { timeout.min(CUT) } else { timeout };

@@ -39,7 +39,7 @@ impl Connection {
         self.stream.flush().await
     }
 
-    /// Reads a response, and puts its body into the call's reply. `bodiless` says that the request was a HEAD.
+    /// Reads a response, and puts its body into the call's reply. `bodiless` is true if the request was a HEAD.
     pub(super) async fn receive(&mut self, call: &mut Call<'_>, bodiless: bool) -> Result<Head, Failure> {
         self.buffer.clear();
         let mut parser = Parser::new(bodiless);

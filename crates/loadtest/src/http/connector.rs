@@ -136,7 +136,7 @@ impl Connector {
     }
 }
 
-/// Connects to one of the addresses, first to the one with the index `accepted`.
+/// Connects to one of the addresses. Tries the one with the index `accepted` first.
 async fn connect(addresses: &[SocketAddr], accepted: &AtomicUsize) -> io::Result<TcpStream> {
     let first = accepted.load(Relaxed);
     let mut result = Err(io::ErrorKind::NotFound.into());

@@ -88,7 +88,7 @@ struct Prepared {
     /// The whole address, for HTTP/2. A `Host` header replaces the host and the port.
     uri: Template,
     headers: Vec<(HeaderName, Template)>,
-    /// Everything before the body except for the header with its length, for HTTP/1.1.
+    /// For HTTP/1.1: everything before the body, except for the header `Content-Length` and the empty line.
     head: Template,
     body: Option<Template>,
     check: Check,

@@ -150,7 +150,7 @@ fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<(usize, Head, Length
             length = Length::Chunks(Chunk::Size);
         } else if line.name.eq_ignore_ascii_case("connection") {
             for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-                // HTTP/1.0 closes unless the server says otherwise.
+                // An HTTP/1.0 server closes the connection, unless it says otherwise.
                 keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
                 closes |= option.eq_ignore_ascii_case(b"close");
             }

@@ -32,8 +32,8 @@ const VALUES: [Value; 13] = [
     }),
 ];
 
-/// One line per row, after a line with the names. Latencies are in milliseconds; the cells of values that were not
-/// measured are empty.
+/// The rows as CSV: a line with the names of the columns, and then one line per row. Latencies are in milliseconds; the
+/// cells of values that were not measured are empty.
 pub fn csv(report: &Report) -> String {
     let of = |clock: fn(Figure) -> Metric| FIGURES.map(|(_, figure, ..)| clock(figure));
     let latencies = || of(Metric::Intended).into_iter().chain(of(Metric::Sent));
@@ -53,7 +53,8 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-/// The load without the commas in numbers such as `1,000`. Stages are left as they are, because commas separate them.
+/// The load without commas: `1000` for `1,000`, and `closed 8` for `closed, 8`. The commas of stages stay, because they
+/// separate the stages.
 fn load(row: &Row) -> String {
     match &row.stages {
         Some(stages) => stages.clone(),
@@ -70,8 +71,8 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The rows as gauges, for a file that Prometheus' node exporter reads, or for a push gateway. Both reject samples with
-/// the same labels. So if several runs have the same load, as in a search, only the last of them is written.
+/// The rows as gauges, for a file that Prometheus' node exporter reads, or for a push gateway. Both reject two samples
+/// with the same labels. So if several runs have the same load, as in a search, only the last of them is written.
 pub fn prometheus(report: &Report) -> String {
     let mut out = String::new();
     let mut rows = report.shown();

@@ -16,7 +16,8 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::engine::Interval;
 
-/// A log in progress. A separate thread encodes each interval in memory when the interval has ended.
+/// A log in progress. When an interval has ended, a separate thread encodes it. The text stays in memory until
+/// [`finish`](HdrLog::finish) returns it.
 #[derive(Debug)]
 pub struct HdrLog {
     lines: Sender<Line>,

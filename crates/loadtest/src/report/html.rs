@@ -1,4 +1,4 @@
-//! The report as one HTML page, in light and dark colours. It has no scripts and loads nothing else.
+//! The report as one HTML page, in light and dark colours. The page has no scripts and loads no other files.
 
 use std::fmt::Write;
 

@@ -111,7 +111,7 @@ fn requests_are_not_sent_when_no_connection_became_free() {
     // On a busy machine, both connections can become free before the next requests are due.
     until_good(measure, |row| {
         let count = |kind: &str| row.failures.get(kind).copied().unwrap_or_default();
-        // Those that were never sent waited too.
+        // Requests that were never sent have waited, too.
         count("not sent") >= 30 && count("timed out") >= 4 && row.waited == 38
     });
 }

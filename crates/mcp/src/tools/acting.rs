@@ -244,7 +244,7 @@ pub(super) async fn watch(session: Arc<Session>, given: Object) -> Result<Reply,
     {
         return Err(ToolError(format!("frames is {frames}; use 1 to {MAX_WATCHED}")));
     }
-    // The first values must not be older than the first frame, so no other tool may run frames in between.
+    // No other tool may run frames between the first values and the first frame that is played here.
     let _playing = if frames.is_some() { Some(session.playing.lock().await) } else { None };
     // This call also refuses invalid expressions.
     let (frame, mut before, _) = play::look(&session, &texts, false).await?;

@@ -89,7 +89,7 @@ pub(super) async fn read(session: Arc<Session>, given: Object) -> Result<Reply, 
     Ok(json!({"frame": frame, "values": values}).into())
 }
 
-/// The error about an address of `read_many` as an error about the tool's argument `address`.
+/// Turns an error about an address of `read_many` into an error about the tool's argument `address`.
 fn of_address(ToolError(text): ToolError) -> ToolError {
     match text.strip_prefix("addresses[").and_then(|rest| rest.split_once(']')) {
         Some((_, rest)) => ToolError(format!("address{rest}")),

@@ -310,7 +310,7 @@ impl Core {
         })
     }
 
-    /// Holds the keys of `add`, and releases the other keys of `clear`.
+    /// Holds the keys of `add`, and releases the keys of `clear` that are not in `add`.
     fn set_keys(&self, py: Python<'_>, add: u16, clear: u16) -> PyResult<()> {
         self.call(py, |machine| machine.set_keys(add, clear))
     }
@@ -564,7 +564,7 @@ impl Core {
         })
     }
 
-    /// Frames since the game was started or reset.
+    /// Frames since the game was started or reset. A loaded state sets the number to the one in the state.
     fn frame(&self, py: Python<'_>) -> PyResult<u32> {
         self.call(py, |machine| machine.core.frame_counter())
     }
@@ -581,9 +581,8 @@ impl Core {
         })
     }
 
-    /// Frees the core. The core of an environment is not freed.
+    /// Frees the core. The core of an environment is not freed, because it belongs to the environment.
     fn close(&self, py: Python<'_>) {
-        // The core of an environment belongs to the environment, which frees it.
         if self.environment.is_none() {
             self.lock(py).machine = None;
         }

@@ -8,8 +8,8 @@ use framewire_protocol::{Batch, Keys, Op, OpError, Outcome, Status, Value};
 use super::task::DEADLINE;
 use crate::{ALL_PARTS, Start};
 
-/// Starts the watch, resets the console for a recording from power-on, and finds out which game is running, which keys
-/// are held and what the state is, all without a frame in between.
+/// Performs these steps without a frame in between: starts the watch, resets the console for a recording from power-on,
+/// and reads which game is running, which keys are held, and the state.
 pub(super) async fn begin(
     emulator: &dyn Emulator,
     watch: &Watch,

@@ -154,8 +154,8 @@ impl From<OpError> for ReplayError {
 }
 
 /// Plays `recording` on `emulator`, which must run the recording's game. `progress` is called with the number of frames
-/// that were played so far, and can end the replay. Afterwards, the emulator runs or is paused as before. If the emulator
-/// does not accept the watch of the replay, the held keys stay; otherwise no keys are held then.
+/// that were played so far, and can end the replay. Afterwards, the emulator runs or is paused as before, and no keys
+/// are held. But if the emulator does not accept the watch of the replay, the held keys stay held.
 ///
 /// # Errors
 /// If the recording could not be played. A difference or damage is not an error; the report contains it.
@@ -366,8 +366,8 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Compares the other hashes of memory in the slice. For these, the slice's operations have read the memory.
-    /// `before` is the number of frames before the slice.
+    /// Compares the hashes of memory in the slice that the emulator does not report by itself. For these, the slice's
+    /// operations have read the memory. `before` is the number of frames before the slice.
     fn memories(&mut self, slice: &Slice<'_>, before: u64, outcome: &Outcome) {
         for (frame, recorded, results) in slice.memories(before).filter(|(_, _, results)| !results.is_empty())
         {

@@ -64,7 +64,7 @@ impl Random {
     }
 }
 
-/// A temporary folder of recordings. It is removed when this is dropped.
+/// A temporary folder of recordings. The folder is removed when the `Home` is dropped.
 pub struct Home {
     _folder: TempDir,
     pub recordings: Recordings,

@@ -57,7 +57,7 @@ impl Plan {
     /// apart, beginning with the first address. The default for `alignment` is the number's size.
     ///
     /// # Errors
-    /// The limit that the plan breaks.
+    /// If the plan is not accepted. The error says why.
     pub fn new(areas: Vec<Area>, number: Type, alignment: Option<u32>) -> Result<Plan, PlanError> {
         if !(1..=MAX_AREAS).contains(&areas.len()) {
             return Err(PlanError::Areas(areas.len()));

@@ -49,7 +49,8 @@ fn bare_states_and_png_states_contain_the_cores_memory() {
 #[test]
 fn a_save_in_an_eeprom_is_not_on_the_bus() {
     let bytes = demo().save_state(flags::SAVEDATA).unwrap();
-    // 0x2010 bytes have a clock. As long as a game has not used its save, a state has one byte of it.
+    // A save of 0x2010 bytes ends with the data of a clock. Until a game uses its save, a state contains only one byte
+    // of the save.
     for (size, domain) in
         [(0x200, "eeprom"), (0x2000, "eeprom"), (0x2010, "eeprom"), (1, "sram"), (0x8000, "sram")]
     {

@@ -48,8 +48,8 @@ struct ChannelClient {
     watches: Vec<WatchedRange>,
     /// Whether the client decides when frames run.
     holds_clock: bool,
-    /// The keys that the client holds: those of its last step that set keys, with the changes of its batches while it
-    /// holds the clock.
+    /// The keys that the client holds: the keys that it last set with a step, changed by the operations of its later
+    /// batches. Batches count only while the client holds the clock.
     keys: u16,
     /// The number of frames that the client has requested and that have not run yet.
     steps: u32,
@@ -167,7 +167,8 @@ impl Driver for ChannelHost {
             && client.steps > 0
             && let Some(error) = client.endpoint.receiver.peer_gone()
         {
-            // The client's next message waits until the frames have run, and `wait` reports the end only after it.
+            // `wait` reports that the client is gone only when every message has been read, and no message is read
+            // before the requested frames have run.
             client.gone = Some(error);
         }
     }

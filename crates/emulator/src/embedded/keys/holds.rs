@@ -55,8 +55,8 @@ fn numbers(keys: u16) -> impl Iterator<Item = usize> {
 }
 
 impl Holds {
-    /// Holds `keys` for `frames`, at once or after the earlier holds of these keys. Returns `None` if too many holds
-    /// already wait.
+    /// Holds `keys` for `frames` + 2 frames, at once or after the earlier holds and timelines of these keys. Returns
+    /// `None` if too many holds already wait.
     pub fn hold(&mut self, keys: u16, frames: u32) -> Option<KeyChange> {
         if self.waiting.len() >= MAX_WAITING {
             return None;
@@ -92,10 +92,10 @@ impl Holds {
         change
     }
 
-    /// Removes these keys from their owners, because a request sets the keys directly, or because their owners end.
-    /// Waiting holds continue to wait. `up` contains the keys that were down and that a request releases. A hold that
-    /// waits for one of these, or for a key that has lost its owner, begins only after the next frame. So the game sees
-    /// that a released key was up.
+    /// Removes the owners of these keys. Called when a request sets the keys directly, and when their owners end. `up`
+    /// contains the keys that were down and that the request releases. Waiting holds continue to wait. A hold that
+    /// waits for a key in `up`, or for a key that has just lost its owner, begins only after the next frame, so that
+    /// the game sees the key up in between.
     pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
             let owned = keys & 1 << number != 0 && key.owner.take().is_some();

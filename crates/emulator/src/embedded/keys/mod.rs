@@ -80,9 +80,9 @@ impl Keypad {
         (any, KeyChange { add: 0, clear })
     }
 
-    /// Removes these keys from holds and timelines, because a request sets the keys directly. `up` contains the keys
-    /// that were down and that the request releases. A hold that waits for one of these, or for a key that a hold or
-    /// timeline has lost, begins only after the next frame. So the game sees that a released key was up.
+    /// Removes these keys from holds and timelines. Called when a request sets the keys directly. `up` contains the
+    /// keys that were down and that the request releases. A hold that waits for a key in `up`, or for a key that a hold
+    /// or timeline has just lost, begins only after the next frame, so that the game sees the key up in between.
     pub fn release(&mut self, keys: u16, up: u16) {
         self.holds.release(keys, up);
         self.timelines.release(&self.holds);

@@ -43,14 +43,14 @@ pub(super) struct Opened {
     pub problem: Option<String>,
 }
 
-/// Whether both describe the same file, and not one that has replaced the other at the same path.
+/// Whether both describe the same file. A file that has replaced another one at the same path is not the same file.
 #[cfg(unix)]
 fn is_same_file(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// This is not known on other systems.
+/// Other systems do not report this, so any two files count as the same.
 #[cfg(not(unix))]
 fn is_same_file(_one: &fs::Metadata, _other: &fs::Metadata) -> bool {
     true
@@ -59,7 +59,7 @@ fn is_same_file(_one: &fs::Metadata, _other: &fs::Metadata) -> bool {
 /// Reads a save file. `/dev/null` is an empty save.
 ///
 /// # Errors
-/// If the file does not exist, is not a regular file, or is too large.
+/// If the file does not exist, is not a regular file, is too large, or cannot be read.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     if is_null(path) {
         return Ok(Vec::new());
@@ -192,7 +192,7 @@ impl SaveFile {
             if path.exists() {
                 continue;
             }
-            // A link is enough: the file is then replaced, not changed.
+            // A hard link is enough, because the file itself is not changed afterwards: a new file replaces it.
             if fs::hard_link(&self.path, &path).is_err() {
                 framewire_files::replace(&path, &fs::read(&self.path)?)?;
             }

@@ -53,7 +53,7 @@ impl Writer {
         self.queue.changed.notify_one();
     }
 
-    /// Ends the thread after it has written everything, or after one last attempt has failed. Waits for that end.
+    /// Lets the thread write everything, or try one last time, and waits until it has ended.
     pub fn finish(&mut self) {
         self.queue.state.lock().ended = true;
         self.queue.changed.notify_one();

@@ -79,10 +79,10 @@ impl Connection {
         }
     }
 
-    /// Calls `connect` a second time, to fetch the result of the first call. This socket does not block, so Linux has
-    /// not returned that result yet, even though the connection is established. Without this call, the `connect` in
-    /// [`exchange_again`](Self::exchange_again) would fetch that result and succeed; on a blocking socket, that
-    /// `connect` fails. On other systems, a second `connect` always fails, so this does nothing.
+    /// Makes sure that the `connect` in [`exchange_again`](Self::exchange_again) fails, as on a blocking socket. This
+    /// socket does not block, so its first `connect` returned before the connection was established. On Linux, the
+    /// second `connect` then returns the result of the first one: success. Only the third one fails. So this function
+    /// calls the second one. On other systems, the second `connect` already fails, and this function does nothing.
     pub(super) fn settle(&self) -> io::Result<()> {
         if cfg!(target_os = "linux") {
             SockRef::from(&self.stream).connect(&self.peer.into())

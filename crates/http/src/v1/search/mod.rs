@@ -301,7 +301,7 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
     }
 }
 
-/// Memory at one frame boundary.
+/// The memory of a search's areas, all read after the same frame.
 struct Reading {
     frame: u32,
     /// The checksum of the game at that time, if the emulator provides it.

@@ -55,7 +55,7 @@ fn send_as_methods(server: &Server, operations: &[Value]) {
         server.request("DELETE", "/v1/input", b"");
         let mut params = operation.as_object().unwrap().clone();
         params.remove("op");
-        // The cheat in the example has another id. In `remove_cheat`, the id 0 stands for all cheats.
+        // Here, the cheat gets another id than in the example. In `remove_cheat`, the id 0 stands for all cheats.
         if ["enable_cheat", "remove_cheat"].contains(&name(operation)) && params["id"] != 0 {
             params["id"] = cheat.clone();
         }

@@ -191,7 +191,7 @@ fn frames_without_keys_at_the_end_of_a_sequence_are_part_of_the_timeline() {
 fn a_wait_for_keys_at_a_slow_speed_lasts_as_long_as_their_frames() {
     let server = Server::with(|app| app.deadline = std::time::Duration::from_millis(500));
     posted(&server, "/v1/speed", &json!({"speed": 0.05}));
-    // 3 frames per second: more than 2 s.
+    // At 3 frames per second, the tap takes 2 s, which is longer than the deadline.
     let played = posted(&server, "/v1/tap?wait=true", &json!({"keys": ["A"], "frames": 6}));
     assert_eq!(played["over"]["cancelled"], false, "{played}");
 }

@@ -154,7 +154,7 @@ fn server_of_the_game_boy() -> Server {
     Server::playing(game_boy(&folder), folder, false, |_| {})
 }
 
-/// An emulator with the script that runs a Game Boy Color, a server that is connected to the script, and the folder of
+/// An emulator that runs a Game Boy Color and the script, a server that is connected to the script, and the folder of
 /// the game.
 fn connected_game_boy() -> (Embedded, Server, TempDir) {
     let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());

@@ -1,6 +1,6 @@
-//! Writes the page `docs/study.md` and its pictures. They contain only what is in the files of results.
+//! Writes the page `docs/study.md` and its pictures. They contain only what is in the file of results.
 //!
-//! - [`evidence`]: reads these files, and adds up rows; [`table`]: figures as cells of Markdown tables;
+//! - [`evidence`]: reads that file, and adds up rows; [`table`]: figures as cells of Markdown tables;
 //! - [`opening`], [`versions`], [`trials`], [`others`]: sections of the page;
 //! - [`questions`]: the study's questions with short answers, in a table; [`answers`]: longer answers to its open
 //!   questions; [`limits`]: one of these answers;

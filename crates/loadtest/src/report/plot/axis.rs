@@ -137,7 +137,8 @@ fn step(most: f64) -> f64 {
     decade * steps.into_iter().find(|step| most <= 8.0 * step * decade).unwrap_or(10.0)
 }
 
-/// The ends of a logarithmic axis, as exponents of ten. They are at the next 1, 2 or 5 of a decade.
+/// The ends of a logarithmic axis, as exponents of ten. The ends are 1, 2 or 5 times a power of ten, and the values lie
+/// between them.
 fn magnitudes(least: f64, most: f64) -> (f64, f64) {
     let decade = |value: f64| 10f64.powf(value.log10().floor());
     let below = [5.0, 2.0, 1.0].into_iter().find(|step| step * decade(least) <= least * 1.001);
