@@ -172,6 +172,11 @@ pub async fn replay(
 
     let mut player = Player::new(emulator, recording, options);
     let played = player.play(progress).await;
+    let is_disturbed = match played {
+        Ok(()) => player.is_disturbed().await,
+        Err(ReplayError::Disturbed(_)) => true,
+        Err(_) => false,
+    };
 
     let mut last = Vec::new();
     if player.begun {
@@ -180,10 +185,10 @@ pub async fn replay(
     if running {
         last.push(Op::Resume {});
     }
-    // The state is last, because the emulator refuses it if another game has been loaded meanwhile. A state that another
-    // client has loaded meanwhile stays.
+    // A state that another client has loaded meanwhile stays. The restored state is last, because the emulator refuses it
+    // if another game has just been loaded.
     if let Some(data) = player.before.take()
-        && !matches!(played, Err(ReplayError::Disturbed(_)))
+        && !is_disturbed
     {
         last.push(Op::LoadState { data, flags: ALL_PARTS });
     }
@@ -232,6 +237,8 @@ struct Player<'a> {
     begun: bool,
     /// The state from before the replay, if it is to be restored.
     before: Option<Vec<u8>>,
+    /// The emulator's frame counter before the first frame.
+    first: u32,
     report: Report,
     /// The comparisons of the current slice. A slice is a part of the recording that one batch plays.
     compared: Vec<Comparison>,
@@ -272,6 +279,7 @@ impl<'a> Player<'a> {
             watch,
             begun,
             before,
+            first: 0,
             report,
             compared: Vec::new(),
             agreed: 0,
@@ -306,12 +314,13 @@ impl<'a> Player<'a> {
             Some(Err(error)) => return Err(error.clone().into()),
             _ => return Err(ReplayError::State(OpError::failed("it gave no reason"))),
         }
-        let (start, first) = (Instant::now(), outcome.frame);
+        self.first = outcome.frame;
+        let start = Instant::now();
         for slice in Slices::new(self.recording.entries(), self.options.speed.is_some(), self.every) {
             let before = self.report.frames;
             let outcome = perform(self.emulator, slice.ops(self.recording.head().console)).await?;
             self.report.frames += slice.frames();
-            if outcome.frame != first.wrapping_add(self.report.frames as u32) {
+            if outcome.frame != self.frame() {
                 return Err(ReplayError::Disturbed(before));
             }
             self.pictures(&slice).await?;
@@ -333,6 +342,17 @@ impl<'a> Player<'a> {
             self.report.damage = Some(damage.clone());
         }
         Ok(())
+    }
+
+    /// The emulator's frame counter now, if no other client has changed it.
+    fn frame(&self) -> u32 {
+        self.first.wrapping_add(self.report.frames as u32)
+    }
+
+    /// Whether another client has changed the emulator since the last slice.
+    async fn is_disturbed(&self) -> bool {
+        let now = perform(self.emulator, vec![Op::CurrentFrame {}]).await;
+        now.is_ok_and(|now| now.frame != self.frame())
     }
 
     /// Reads the hashes of pictures and memory that the emulator has reported for the slice. Compares them with the

@@ -148,7 +148,7 @@ async fn a_replay_can_restore_the_emulators_state() {
     wait_for("frames again", async || core.state().run == Run::Running).await;
 }
 
-/// The emulator refuses to restore the state, because it belongs to another game.
+/// The replay does not restore the state, because it belongs to another game.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_game_continues_after_a_replay_even_if_another_game_was_loaded_meanwhile() {
     let (_home, recording) = recorded(60, 10).await;

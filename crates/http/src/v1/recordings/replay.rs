@@ -16,7 +16,8 @@ struct ReplayOptions {
     /// The speed, as a multiple of the console's speed: 0.01 to 1000. Default: as fast as possible.
     #[schema(minimum = 0.01, maximum = 1000)]
     speed: Option<f64>,
-    /// Whether the state from before the replay is restored after the last frame.
+    /// Whether the state from before the replay is restored when the replay ends, unless another client has changed the
+    /// emulator meanwhile.
     #[serde(default)]
     restore: bool,
     /// Whether to continue after a difference.
