@@ -107,17 +107,13 @@ end
 
 -- Calls `start`, which takes a callback, and suspends the running task until the callback is called.
 local function wait(task, start, text)
-  local is_waiting, answer = true, nil
+  local answer
   local ok, message = start(task.loop, text, function(...)
     answer = { ... }
-    if is_waiting then task:wake() end
+    tasks.resume(task)
   end)
   if not ok then return nil, message end
-  -- The program can call `wake` too, which does not end this wait.
-  repeat ok, message = pcall(tasks.suspend, task) until answer or not ok
-  -- If the task was cancelled, it may still continue, and a late answer must not end one of its later waits.
-  is_waiting = false
-  if not ok then error(message, 0) end
+  repeat tasks.suspend(task) until answer
   return unpack(answer, 1, 2)
 end
 

@@ -27,6 +27,8 @@ local tasks = setmetatable({}, { __mode = "k" })
 local waits = {}
 -- If this is the first value with which a task continues, the task was cancelled.
 local CANCELLED = {}
+-- What a task waits for in `M.suspend`. Only `M.resume`, `cancel` and a time-out end such a wait, not `wake`.
+local LIBRARY = { leave = function() end }
 -- A wait of this many seconds or more has no time-out.
 local FOREVER = 1e9
 
@@ -233,12 +235,12 @@ function Task:suspend(timeout)
   return suspend(self, true, timeout)
 end
 
---- Suspends the running task for the library. Unlike `Task:suspend`, keeps an earlier `wake` for the program.
+--- Suspends the running task for the library, until `M.resume`. The program's `wake` does not end this wait, but is
+--- kept for the next `Task:suspend`.
 ---@param task table
 ---@param timeout? number seconds; forever if left out
----@return any ... the arguments of `wake`, which the program can call too; or nil and "timeout"
 function M.suspend(task, timeout)
-  return suspend(task, true, timeout)
+  suspend(task, LIBRARY, timeout)
 end
 
 -- Makes a waiting task continue in the loop's next round, with these values.
@@ -254,12 +256,20 @@ function schedule(task, ...)
   end)
 end
 
+--- Makes a task that waits in `M.suspend` continue in the loop's next round. The task may have left that wait for
+--- another wait of the library. So after each such wait, the task checks again what it waits for.
+---@param task table
+function M.resume(task)
+  if task.waiting == LIBRARY then schedule(task) end
+end
+
 --- Makes a waiting task continue in the loop's next round. This also ends a sleep, and a wait for a socket, which then
---- returns these values. If the task does not wait, its next `suspend` returns at once. Does nothing if the task has
---- not yet received the arguments of an earlier `wake`, or waits in `join`.
+--- returns these values. If the task does not wait, or waits for the look-up of a name or in `websocket.accept`, its
+--- next `suspend` returns at once. Does nothing if the task has not yet received the arguments of an earlier `wake`, or
+--- waits in `join`.
 ---@param ... any the results of its `suspend`
 function Task:wake(...)
-  if self.waiting then
+  if self.waiting and self.waiting ~= LIBRARY then
     schedule(self, ...)
   elseif not (self.done or self.scheduled or self.pending) then
     self.pending = { count = select("#", ...), ... }

@@ -475,7 +475,7 @@ function M.accept(request, response, options)
     return nil, reason
   end
   local self = new(options, false)
-  local server, is_waiting = response.server, false
+  local server = response.server
   self.server = server
   self.subprotocol = choose(request.headers["sec-websocket-protocol"], options.protocols)
   if self.subprotocol then response:header("Sec-WebSocket-Protocol", self.subprotocol) end
@@ -494,17 +494,16 @@ function M.accept(request, response, options)
     else
       self.socket = connected
       feed_text(self, rest)
-      if is_waiting then task:wake() end
+      tasks.resume(task)
     end
   end)
   if not ok then return nil, message end
   response.upgraded = self -- `http.task` closes it
   if options.on_message then return self end
   local deadline = time.monotonic() + self.timeout
-  is_waiting = true
-  -- The program can call `wake` too, which does not end this wait.
-  while not self.socket and time.monotonic() < deadline do tasks.suspend(task, deadline - time.monotonic()) end
-  is_waiting = false
+  if not self.socket then
+    repeat tasks.suspend(task, deadline - time.monotonic()) until self.socket or time.monotonic() >= deadline
+  end
   if not self.socket then
     self.ended, self.code, self.reason = true, 1006, "timeout"
     return nil, "timeout"
