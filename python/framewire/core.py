@@ -600,9 +600,14 @@ def _restored(
     """Creates a core again from its pickled ROM path, arguments, state, keys and frozen numbers."""
     core = Core(rom, **arguments)
     core.load_state(state)
-    core._core.set_keys(keys, 0)
     for each in frozen:
-        core.freeze(each["address"], each["value"], each["type"])
+        # The symbol file may not have the name any more, or a pointer in the address may lead to no memory now.
+        with suppress(InvalidRequest):
+            core.freeze(each["address"], each["value"], each["type"])
+    if frozen:
+        # `freeze` has written the numbers. Until its next frame, the original may have others.
+        core.load_state(state)
+    core._core.set_keys(keys, 0)
     return core
 
 

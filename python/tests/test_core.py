@@ -344,6 +344,15 @@ def test_a_copy_keeps_frozen_numbers(game: Core) -> None:
         copied.advance(30)
         assert (copied.read("lives"), copied.read(0x02000100, "u16")) == (7, 0x1234)
         copied.close()
+    # Until the next frame, the original has what the program has written.
+    game.write("lives", 1)
+    with copy.deepcopy(game) as copied:
+        assert (copied.read("lives"), copied.save_state()) == (1, game.save_state())
+    # A frozen number whose pointer leads nowhere is written again when it leads to memory.
+    game.write(0x02000110, 0x02000120, "u32")
+    game.freeze("u32[0x02000110] + 0", 7, "u8")
+    game.write(0x02000110, 0, "u32")
+    copy.deepcopy(game).close()
 
 
 def test_a_batch_that_broke_off_is_not_performed_again(game: Core) -> None:
