@@ -110,13 +110,18 @@ def test_buttons_other_than_zero_and_one_are_refused(short: Path, first: Any, me
     [
         (lambda v: v.reset(seed=-1), r"seed is -1; use a number from 0 to 2\*\*64 - 1"),
         (lambda v: v.reset(seed=[1, "x"]), "seed is 'x'; use a whole number"),
+        (lambda v: v.reset(seed=1.5), "seed is 1.5; use a whole number, or a list with one for each environment"),
+        (lambda v: v.reset(seed="12"), "seed is '12'; use a whole number, or a list"),
+        (lambda v: v.reset(seed=2**64 - 1), r"seed is 18446744073709551615, but .* from 0 to 2\*\*64 - 2"),
         (lambda v: v.reset(seed=[1]), "seeds has 1 values for 2 environments"),
         (lambda v: v.reset(options={"reset_mask": [True]}), "reset_mask has 1 values for 2 environments"),
         (lambda v: v.reset(options={"reset_mask": [[True, True]]}), r"the shape of reset_mask is \(1, 2\); use \(2,\)"),
         (lambda v: v.recv(3), "count is 3; use a number from 1 to 2"),
+        (lambda v: v.recv("2"), "count is '2'; use a whole number"),
+        (lambda v: v.send([0, 1], []), "there are actions but no environments"),
         (lambda v: v.send([0], [2]), "there is no environment 2; use a number below 2"),
         (lambda v: v.send([0], [-1]), "there is no environment -1; use a number from 0"),
-        (lambda v: v.send([0], [0.5]), "use a list of numbers of environments"),
+        (lambda v: v.send([0], [0.5]), "use a list of environment numbers"),
     ],
 )
 def test_wrong_arguments_of_calls_are_refused(

@@ -460,6 +460,8 @@ def test_steps_are_sent_and_received(short: Path) -> None:
         vector.send(none, [3])
     with pytest.raises(InvalidRequest, match="batch_size is 4"):
         GameVectorEnv(short, num_envs=3, batch_size=4)
+    with pytest.raises(InvalidRequest, match=r"batch_size is 2\.0; use a whole number"):
+        GameVectorEnv(short, num_envs=3, batch_size=2.0)  # type: ignore[arg-type]
     vector.close()
     with pytest.raises(InvalidRequest, match="closed"):
         vector.send(none, [0])

@@ -36,6 +36,7 @@ from framewire.errors import InvalidData, InvalidRequest, RomError, StatesLost
 from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection, _metrics, rllib, sizing
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
+from framewire.ray._nodes import Place
 from framewire.search import Explorer, GoExplore, Job
 from tests import test_envs
 from tests.clusters import STORE, small_cluster
@@ -630,7 +631,7 @@ def test_a_search_continues_if_other_actors_take_the_cores_of_a_lost_worker(
 
 
 def test_a_fleet_continues_if_other_actors_take_the_cores_of_a_lost_worker(
-    second: Any, caplog: pytest.LogCaptureFixture
+    second: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vector = framewire.envs.make_vec(scenario="memory", num_envs=ENVS)
     with Fleet(None, "memory", num_envs=ENVS) as fleet:
@@ -642,7 +643,14 @@ def test_a_fleet_continues_if_other_actors_take_the_cores_of_a_lost_worker(
         other = Other.options(num_cpus=1, scheduling_strategy=on_its_node).remote()  # type: ignore[attr-defined]
         kill_process(lost)
         assert ray.get(other.answer.remote(), timeout=60) == 1
-        fleet._pool._start_timeout = 2.0
+        make = fleet._pool.make
+
+        def limited(place: Place) -> Any:
+            # Only the actor that waits for cores must be late: the next one needs time for its start.
+            fleet._pool._start_timeout = 60.0 if place.is_guest else 2.0
+            return make(place)
+
+        monkeypatch.setattr(fleet._pool, "make", limited)
         actions = np.ones(ENVS, dtype=np.int64)
         expected = vector.step(actions)[0]
         assert np.array_equal(fleet.step(actions)[0], expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -42,6 +43,23 @@ def checked_seed(seed: object) -> int | None:
     if not 0 <= number < 1 << 64:
         raise InvalidRequest(f"seed is {number}; use a number from 0 to 2**64 - 1, or None", parameter="seed")
     return number
+
+
+def checked_seeds(seed: int | Iterable[int | None], count: int) -> list[int | None]:
+    """The seeds of environments. If `seed` is one number, the seeds of `count` environments are the numbers from it on."""
+    if isinstance(seed, (int, np.integer)):
+        first = checked_seed(seed)
+        assert first is not None
+        if first + count > 1 << 64:
+            raise InvalidRequest(
+                f"seed is {first}, but the other environments have larger ones; use a number from 0 to 2**64 - {count}",
+                parameter="seed",
+            )
+        return list(range(first, first + count))
+    if isinstance(seed, (str, bytes)) or not np.iterable(seed):
+        accepts = "a whole number, or a list with one for each environment"
+        raise InvalidRequest(f"seed is {seed!r}; use {accepts}", parameter="seed", accepts=accepts)
+    return [checked_seed(each) for each in seed]
 
 
 def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:

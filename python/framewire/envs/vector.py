@@ -20,7 +20,7 @@ from framewire.envs._spaces import (
     Observation,
     action_space,
     button_masks,
-    checked_seed,
+    checked_seeds,
     copy,
     observation_space,
     rows_of,
@@ -44,8 +44,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many environments of one scenario in this process, on a pool of threads without the interpreter's lock.
 
     Steps and resets write their results into two sets of arrays in turn. So the result of a call does not change during
-    the next call, but the call after that overwrites it. A reset with a mask is such a call, and so is the first `recv`
-    after a step or a reset. With `copy=True`, each step returns new arrays.
+    the next call, but the call after that overwrites it. A reset with a mask counts as a call, and so does the first
+    `recv` after a step or a reset. With `copy=True`, each step returns new arrays.
 
     Args:
         game: The game file.
@@ -81,7 +81,12 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         mode = checked_mode(autoreset_mode)
         check_threads(threads)
         if whole(num_envs, "num_envs") < 1:
-            raise InvalidRequest(f"num_envs is {num_envs}; use a number from 1", parameter="num_envs")
+            raise InvalidRequest(f"num_envs is {num_envs}; use a number from 1 to 65536", parameter="num_envs")
+        self.batch_size = num_envs if batch_size is None else whole(batch_size, "batch_size")
+        if not 1 <= self.batch_size <= num_envs:
+            raise InvalidRequest(
+                f"batch_size is {batch_size}; use a number from 1 to num_envs, which is {num_envs}", parameter="batch_size"
+            )
         self._native = _native.VectorEnv(
             os.fspath(game),
             scenario,
@@ -92,12 +97,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             render=render_mode is not None,
         )
         self.closed = False
-        self.batch_size = num_envs if batch_size is None else batch_size
-        if not 1 <= self.batch_size <= num_envs:
-            self.close()
-            raise InvalidRequest(
-                f"batch_size is {batch_size}; use a number from 1 to num_envs, which is {num_envs}", parameter="batch_size"
-            )
         self.metadata = {"autoreset_mode": mode, "render_modes": ["rgb_array"], "render_fps": 60}
         self.render_mode = render_mode
         self.num_envs = num_envs
@@ -168,9 +167,11 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         numbers = np.arange(self.num_envs) if env_id is None else np.asarray(env_id)
         if numbers.size == 0:
+            if np.size(actions) > 0:
+                raise InvalidRequest("there are actions but no environments; give one action for each", parameter="actions")
             return
         if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
-            raise InvalidRequest(f"env_id is {env_id!r}; use a list of numbers of environments", parameter="env_id")
+            raise InvalidRequest(f"env_id is {env_id!r}; use a list of environment numbers", parameter="env_id")
         values = self._actions(actions, len(numbers))
         self._native.send(np.ascontiguousarray(numbers, dtype=np.int64), values)
 
@@ -182,13 +183,13 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Args:
             count: How many environments to wait for. The default is `batch_size`.
         """
-        wanted = self.batch_size if count is None else count
+        wanted = self.batch_size if count is None else whole(count, "count")
         if not 1 <= wanted <= self.num_envs:
             raise InvalidRequest(f"count is {wanted}; use a number from 1 to {self.num_envs}", parameter="count")
         arrays = Arrays(self._native, wanted)
         numbers = self._native.recv(wanted, arrays.batch)
         # A reset of some environments also returns the present rows of the others, so one of the two sets must have them.
-        # The program may still use the set that the last `reset` or `step` returned, so this is the other set.
+        # The program may still use the set that the last `reset` or `step` returned, so the rows go into the other set.
         if self._is_returned:
             self._arrays[not self._is_second].copy_from(self._arrays[self._is_second])
             self._is_second, self._is_returned = not self._is_second, False
@@ -244,9 +245,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, (int, np.integer)):
-            return [checked_seed(int(seed) + index) for index in range(self.num_envs)]
-        return [checked_seed(each) for each in seed]
+        return checked_seeds(seed, self.num_envs)
 
     def _info(self, arrays: Arrays) -> dict[str, Any]:
         # Each step returns its own dictionary, because wrappers may add values to it.

@@ -91,7 +91,8 @@ class Call(NamedTuple):
         return mask
 
 
-# The checksum of an array with more bytes than this is that of the sum of its numbers, because this takes less time.
+# If an array has more bytes than this, `_digest` adds the bytes as 64-bit numbers. The checksum is that of the sum, which
+# takes less time.
 _LARGE = 65_536
 
 # The program's log of a worker's calls also has an entry for each save, because `Worker.save` makes the environments

@@ -20,7 +20,7 @@ from gymnasium.vector.utils import batch_space
 import framewire
 from framewire._arguments import check_counts
 from framewire.envs import GameVectorEnv, demo_game
-from framewire.envs._spaces import Array, Observation, checked_seed, rows_of
+from framewire.envs._spaces import Array, Observation, checked_seeds, rows_of
 from framewire.envs.vector import checked_mode
 from framewire.errors import InvalidRequest
 from framewire.ray import _actors, _nodes
@@ -97,8 +97,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     program keeps a saved state of each environment, and the actions since then. So if a node is lost, its environments
     continue on another node, at the same step.
 
-    Steps write their results into two sets of arrays in turn, so the result of a step does not change during the next
-    step. The observations of `recv` do not change during the next step of the same environments.
+    Steps and resets write their results into two sets of arrays in turn. So the result of a call does not change during
+    the next call, but the call after that overwrites it. The observations of `recv` do not change during the next step
+    of the same environments.
 
     Args:
         game: The game file. The default is that of the demo game. The game's ROM, symbols and start state are sent
@@ -652,15 +653,11 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if isinstance(seed, (int, np.integer)):
-            return [checked_seed(int(seed) + index) for index in range(self.num_envs)]
-        seeds = [None] * self.num_envs if seed is None else list(seed)
+        seeds = [None] * self.num_envs if seed is None else checked_seeds(seed, self.num_envs)
         if len(seeds) != self.num_envs:
             raise InvalidRequest(f"seed has {len(seeds)} values for {self.num_envs} environments; give one for each")
         # Without a seed in its first reset, the seed of an environment is its number, as in one process.
-        return [
-            index if each is None and not self._has_begun[index] else checked_seed(each) for index, each in enumerate(seeds)
-        ]
+        return [index if each is None and not self._has_begun[index] else each for index, each in enumerate(seeds)]
 
 
 def _ids(group: _Group) -> npt.NDArray[np.int64]:
