@@ -40,7 +40,7 @@ export async function attempt(work) {
 }
 
 /**
- * Performs a user's action. If it succeeds, updates the state of the emulator; if it fails, shows the error.
+ * Performs a user's action. If it succeeds, fetches the emulator's status again; if it fails, shows the error.
  * @param {App} app
  * @param {Action} action
  */

@@ -56,7 +56,10 @@ export function linkPanel(app, latency, rate, losses) {
     say("Lost connections", String(losses()));
   });
   app.status.follow(({ emulator }) => {
-    if (!emulator) return;
+    if (!emulator) {
+      for (const name of ["Emulator", "Frame", "Game", "Where", "Version"]) say(name, "–");
+      return;
+    }
     say("Emulator", `${emulator.frames_per_second.toFixed(1)} frames/s`);
     say("Frame", emulator.frame.toLocaleString("en"));
     say("Game", [emulator.title, emulator.code].filter(Boolean).join(" · ") || "–");

@@ -20,6 +20,8 @@ export function openPalette(all) {
     placeholder: "Search commands",
   });
   const dialog = el("dialog", { class: "palette", "aria-label": "Commands" }, input, list);
+  // A command that lasts until its key is released cannot be started here.
+  const startable = all.filter(({ release }) => release === undefined);
   /** @type {readonly Command[]} */
   let found = [];
   let chosen = 0;
@@ -27,13 +29,11 @@ export function openPalette(all) {
   const run = (command) => {
     dialog.close();
     void command?.run();
-    // The command was not started by holding a key, so nothing would call `release` later.
-    void command?.release?.();
   };
   const show = () => {
     const words = input.value.toLowerCase().split(/\s+/);
     const titles = new Set();
-    found = all.filter(({ title }) => {
+    found = startable.filter(({ title }) => {
       const matches = words.every((word) => title.toLowerCase().includes(word)) && !titles.has(title);
       if (matches) titles.add(title);
       return matches;

@@ -16,7 +16,7 @@ const MOST = 4;
  */
 
 /**
- * Shows `text` for a few seconds, and longer while the mouse is over it.
+ * Shows `text` for a few seconds, and longer while the mouse is over it or the focus is in it.
  * @type {(text: string, tone?: Tone, offer?: Offer) => void}
  */
 export function toast(text, tone = "good", offer = undefined) {
@@ -40,11 +40,11 @@ export function toast(text, tone = "good", offer = undefined) {
     box.append(control);
   }
   box.append(close);
-  let timer = setTimeout(gone, SHOWN_MS);
-  box.addEventListener("mouseenter", () => clearTimeout(timer));
-  box.addEventListener("mouseleave", () => {
-    timer = setTimeout(gone, SHOWN_MS / 2);
-  });
+  const expire = () => {
+    if (box.matches(":hover, :focus-within")) setTimeout(expire, SHOWN_MS / 2);
+    else gone();
+  };
+  setTimeout(expire, SHOWN_MS);
   close.addEventListener("click", gone);
   place.append(box);
   while (place.childElementCount > MOST) place.firstElementChild?.remove();
