@@ -20,21 +20,29 @@ local options = cli.read(arg, {
   { "core", "N", "run on this processor core only", kind = "integer" },
 })
 
+local process -- the emulator that this program has started
+
+local function stop_emulator()
+  if not process then return end
+  process:signal("TERM")
+  process:wait(10)
+end
+
 local function fail(message)
+  stop_emulator()
   io.stderr:write("bot.lua: ", message, "\n")
   os.exit(1)
 end
 
 local function start_emulator()
-  local process = assert(worker.start(function()
+  process = assert(worker.start(function()
     -- The bot does not use the HTTP port, so any free one will do.
     local quietly = 'exec "$0" serve --channel "$1" --listen 127.0.0.1:0 --quiet >/dev/null'
     assert(worker.become { "sh", "-c", quietly, options.program, options.channel })
   end))
   local game, message = emulator.connect(options.channel, { wait = 10 })
-  if game then return game, process end
-  process:signal("TERM")
-  fail(("%s\nIs there a program %s? `make build` builds it; --program selects another.")
+  if game then return game end
+  fail(("%s\nDoes the program %s exist? `make build` builds it; --program selects another.")
     :format(message, options.program))
 end
 
@@ -63,13 +71,12 @@ local function nothing()
 end
 
 local function main()
-  local game, process
+  local game
   -- Start the emulator before this process is pinned. Otherwise, the emulator would be pinned to the same core.
-  if options.start then game, process = start_emulator() end
+  if options.start then game = start_emulator() end
   if options.core then
     local ok, message = worker.pin(options.core)
     if not ok then
-      if process then process:signal("TERM") end
       fail(("--core %d cannot be used (%s); this machine has %d processor cores, counted from 0")
         :format(options.core, message, worker.cores()))
     end
@@ -91,10 +98,8 @@ local function main()
     :format(options.frames, seconds, options.frames / seconds, options.frames / seconds / 59.7275))
 
   game:close()
-  if process then
-    process:signal("TERM")
-    process:wait(10)
-  end
 end
 
-main()
+local ok, message = xpcall(main, debug.traceback)
+if not ok then fail(message) end
+stop_emulator()

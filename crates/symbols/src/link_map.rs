@@ -55,13 +55,15 @@ fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
 }
 
 /// The name of the variable or function in a section. `None` if the section is not for a single name. For example, GCC
-/// collects equal texts in `.rodata.str1.4` or `.rodata.main.str1.4`, and constant addresses in `.data.rel.ro`.
+/// puts string literals into `.rodata.str1.4` or `.rodata.main.str1.4`, constants into `.rodata.cst8`, and constant
+/// addresses into `.data.rel.ro`.
 fn own_name(section: &str) -> Option<&str> {
     let (prefix, name) = SECTIONS.iter().find_map(|prefix| Some((*prefix, section.strip_prefix(prefix)?)))?;
     let is_text = |part: &str| part.strip_prefix("str").is_some_and(|size| size.parse::<u8>().is_ok());
     match prefix {
         ".text." => Some(GROUPS.iter().find_map(|group| name.strip_prefix(group)).unwrap_or(name)),
         ".rodata." if name.contains('.') && name.split('.').any(is_text) => None,
+        ".rodata." if ["cst4", "cst8", "cst16", "cst32"].contains(&name) => None,
         ".data." if name == "rel" || name.starts_with("rel.") => None,
         _ => Some(name),
     }
@@ -111,7 +113,8 @@ LOAD main.o
  .rodata.str1.4 0x08001000        0x8 main.o
  .rodata.main.str1.4
                 0x08001008        0x8 main.o
- .data.rel.ro   0x08001010        0x8 main.o
+ .rodata.cst8   0x08001010        0x8 main.o
+ .data.rel.ro   0x08001018        0x8 main.o
  .text.startup.abort_game
                 0x08000200       0x10 main.o
  .bss.count.0   0x02000054        0x4 main.o

@@ -101,6 +101,10 @@ impl Parser<'_> {
                 self.advance();
                 Ok(Node::Real(number))
             }
+            Token::Real(_) if self.formula.is_some() => Err(self.wrong(format!(
+                "{} is not a whole number; addresses, indexes and lengths are whole numbers",
+                token.shown()
+            ))),
             Token::Real(_) => Err(self.wrong(format!(
                 "{} is not a whole number; numbers with a decimal point are for the formulas of game files",
                 token.shown()
@@ -128,7 +132,7 @@ impl Parser<'_> {
                 "`{word}` needs something to its left and right; expected a number or a name"
             ))),
             "not" => Err(self.wrong(
-                "expected a number or a name, not `not`; put brackets around it, such as 1 == (not lives)",
+                "expected a number or a name, not `not`; put brackets around it, as in 1 == (not lives)",
             )),
             "true" | "false" => {
                 self.advance();
@@ -148,7 +152,12 @@ impl Parser<'_> {
     /// Parses `delta(x)` and the like.
     fn history(&mut self, history: History) -> Result<Node, ParseError> {
         let name = history.name();
-        if self.formula.is_none() || self.purpose != Purpose::Value {
+        if self.formula.is_some() && self.purpose != Purpose::Value {
+            return Err(self.wrong(format!(
+                "`{name}` cannot be used in an address, an index or a length; use it outside of them"
+            )));
+        }
+        if self.formula.is_none() {
             return Err(self.wrong(format!(
                 "`{name}` compares frames, so it can be used only in the formulas of game files; a watch reports changes"
             )));

@@ -167,7 +167,8 @@ impl Entry {
             headers.push(header(&format!("{name}: {value}"))?);
         }
         let parsed: Option<Uri> = self.path.parse().ok();
-        if !self.path.starts_with('/') || parsed.is_none() {
+        // `Uri` accepts a fragment, and drops it. A request has none.
+        if !self.path.starts_with('/') || self.path.contains('#') || parsed.is_none() {
             return Err(RequestError::Path(self.path));
         }
         let weight = self.weight.map_or(1.0, |Weight::Number(weight)| weight);
