@@ -1,12 +1,12 @@
 -- Decides how many milliseconds of each frame clients get: the *budget*. The right value cannot be known beforehand, so
 -- it is found by feedback: once a second, the frames that have run are counted. While no frame is missing, the budget
--- grows; if some are missing, it is cut.
+-- grows; if some are missing, and mGBA has little idle time, it is cut.
 --
 -- This part reads no clock and calls no other part.
 
 local steering = {
   NORMAL_RATE = 16777216 / 280896, -- frames per second of a Game Boy Advance and of a Game Boy
-  MAX_BUDGET = 10, -- milliseconds; a frame has 16.7, and mGBA's window must not wait longer than this
+  MAX_BUDGET = 10, -- milliseconds of the 16.7 in a frame; mGBA's window must not wait longer than 10
 }
 
 local FAST_RATE = 70 -- frames per second that mean fast-forward; fewer could be mGBA catching up
@@ -20,7 +20,7 @@ local GROWTH = 0.5 -- once the budget has been cut, it grows by at most this man
 -- The limit on the growth right after a cut, and the factor by which this limit rises each second, up to `GROWTH`. The
 -- limit starts small, to prevent an overshoot.
 local SMALL_GROWTH, GROWTH_FACTOR = 0.1, 1.3
-local MARGIN = 0.5 -- milliseconds that are cut in addition to the excess
+local MARGIN = 0.5 -- milliseconds that are cut in addition to 1.5 times the excess
 -- Once in this many seconds, clients get only half of the budget for a second. If they always got all of it,
 -- fast-forward could be as slow as normal speed, and the script would not notice it.
 local PROBE_SECONDS = 8

@@ -14,10 +14,10 @@ test("values and output are returned as JSON", function()
     '{"values":[1,2.5,null,true,[],[1,2],{"a":[2],"b":1},{"hex":"ff"},"\u{e4}"],"output":["a\\n\\t1"]}')
   eq(evaluate("return 1/0, math.mininteger"), '{"values":["inf",-9223372036854775808],"output":[]}')
   eq(evaluate("x = 1 return x"), '{"values":[1],"output":[]}')
-  eq(evaluate("return x, _G.x"), '{"values":[1,null],"output":[]}', "the code's globals are separate")
+  eq(evaluate("return x, _G.x"), '{"values":[1,null],"output":[]}', "the code's globals are not in _G")
 end)
 
-test("numbers have a point even if the user's language has another decimal point", function()
+test("numbers are written with a point even if the user's locale has another decimal separator", function()
   for _, point in ipairs { ",", "\u{66b}" } do
     local real, real_tostring, loaded = string.format, tostring, package.loaded.evaluate
     string.format = function(form, ...) -- luacheck: ignore

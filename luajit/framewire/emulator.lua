@@ -1,5 +1,5 @@
 --- Controls an emulator in another process through shared memory. `framewire serve --channel NAME` runs the emulator.
--- Linux on x86-64.
+-- This works only on Linux on x86-64.
 --
 --   local game = assert(emulator.connect("demo"))
 --   local score = game:watch(0x02000044, 4)          -- uint8_t *: four bytes, which each step updates
@@ -199,8 +199,8 @@ function Emulator:watch(address, length)
 end
 
 --- Stops watching all ranges. The addresses that `watch` has returned are then not updated any more, and new watches
---- use their memory. Call this after a change to a game of another console: its bus may not have the ranges, and then
---- each `watch` would be refused. Results as for `step`.
+--- use their memory. Call this after a change to a game for another console: each `watch` also requests the earlier
+--- ranges again, and is refused if the bus of the new console does not have them. Results as for `step`.
 function Emulator:unwatch()
   local watches = self.watches
   self.watches = {}
@@ -252,7 +252,7 @@ end
 
 --- Performs several operations in order, without running a frame between them. Stops at the first that is refused.
 ---@param calls table[] up to 4,096; each is a list of an operation's name and its arguments
----@return table|nil values the result of each operation under its number, and `frame`
+---@return table|nil values the result of each operation under its number, and `frame`; nil if one was refused
 ---@return string? message
 function Emulator:batch(calls)
   self.ids = tobit(self.ids + 1)

@@ -128,8 +128,8 @@ local function dispatch(self, count)
   for i = 0, count - 1 do
     local fd, readable, writable, broken = source:ready(i)
     local watcher = watchers[fd]
-    -- An earlier callback of this round may have removed the watcher. Or it has closed the descriptor, and a new
-    -- descriptor has the same number: the event is not for the new one.
+    -- An earlier callback of this round may have removed the watcher. It may also have closed the descriptor, and a new
+    -- descriptor may have the same number. Then the event is not for the new one.
     if watcher and added[fd] ~= round then watcher:on_ready(readable, writable, broken) end
   end
 end

@@ -1,7 +1,7 @@
-"""Learns to play the demo game from memory: PPO in one file, with PyTorch on the processor.
+"""Learns to play the demo game from memory: PPO in one file, with PyTorch on the CPU.
 
-    pip install 'framewire[gym]' torch
-    python examples/ppo.py [--minutes 10] [--json curve.json] [--plot curve.svg]
+    pip install './python[gym]' torch        # in a checkout of Framewire
+    python python/examples/ppo.py [--minutes 10] [--json curve.json] [--plot curve.svg]
 
 It prints the mean score of the last 100 episodes. At the end, it compares the agent with random actions and with a rule
 that follows the ball. In this comparison, an episode ends with the third lost ball, or after four minutes of game time.

@@ -522,7 +522,8 @@ class AsyncClient:
         Args:
             name: The name of the recording.
             speed: A multiple of the console's speed; by default as fast as possible.
-            restore: Whether to restore the emulator's earlier state after the replay.
+            restore: Whether to restore the emulator's earlier state after the replay, unless another client has
+                changed the emulator meanwhile.
             through: Whether to continue after the first difference.
         """
         return await self._transport.perform(calls.replay(name, speed, restore, through))

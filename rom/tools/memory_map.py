@@ -25,7 +25,7 @@ def parse_type(text):
 
 
 def load(path):
-    """Reads the map, and checks what the C compiler cannot check: order, overlaps, alignment and keys."""
+    """Reads the map, and checks the order and the alignment of the fields, that they do not overlap, and the keys."""
     data = tomllib.loads(Path(path).read_text())
     end = data["memory"]["base"]
     for field in data["field"]:

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 /// The path of the only route that accepts a body larger than [`Limits::max_body`].
 pub(crate) const ROM_PATH: &str = "/v1/rom";
-/// The size of the largest body for this route, in bytes. No ROM of a Game Boy Advance is larger.
+/// The size of the largest body for this route, in bytes. A Game Boy Advance can address a ROM of this
+/// size at once.
 pub(crate) const LARGEST_ROM: usize = 32 << 20;
 
 /// Limits on what clients may use. A request that exceeds a limit gets a 503, unless the field says otherwise.

@@ -87,7 +87,8 @@ impl Http {
         self.exchange(method, path, headers, body)
     }
 
-    /// Sends a request with a JSON body; null means no body.
+    /// Sends a request with a JSON body; null means no body. Use null for a route that reads no body: after a body that
+    /// it has not read, the server may close the connection.
     pub fn send_json(&self, method: &str, path: &str, body: &Json) -> Result<Reply> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         self.send(method, path, "application/json", body)

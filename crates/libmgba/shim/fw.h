@@ -199,8 +199,8 @@ struct fw_cheat_problem {
 
 /* Adds a cheat after the others. On failure, fills in `problem` and adds no cheat. */
 int fw_cheat_add(struct fw_core*, const struct fw_cheat_codes*, struct fw_cheat_problem* problem);
-/* The number of cheats. If a script has loaded another game or a state with cheats, this first removes all cheats,
- * including those of the state, so the number is 0. */
+/* The number of cheats. If a script has loaded a game, even the same one, or a state with cheats, this first removes all
+ * cheats, including those of the state, so the number is 0. */
 size_t fw_cheats_count(struct fw_core*);
 /* These two do nothing if there is no cheat with this index. */
 void fw_cheat_enable(struct fw_core*, size_t index, bool enabled);

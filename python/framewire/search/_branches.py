@@ -84,7 +84,7 @@ class Rollout:
 
 
 class States(Protocol):
-    """Stores the states that the branches of a runner found. Each state has a name, which a `Job` can use instead."""
+    """Stores the states that the branches of a runner found. A `Job` can have a state's name instead of the state."""
 
     def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
         """Stores states, each with its cell, and returns their names."""
@@ -103,7 +103,7 @@ class States(Protocol):
         """Puts lost states back under their names."""
 
     def remove(self, names: Sequence[bytes]) -> None:
-        """Removes states at which no branch begins any more."""
+        """Removes states at which no branch will begin any more."""
 
 
 class Runner(Protocol):

@@ -172,7 +172,7 @@ impl<'a> Fields<'a> {
 const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000000\", a symbol such as \"score\" or \"score+2\", or \
                          an address in memory such as \"u32[0x03005D8C] + 4\"";
 const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex such as \"0x1f\"; a symbol is an address on \
-                       the bus, so leave out the domain to use one";
+                       the bus, so it cannot be used with a domain";
 /// What [`keys`] reads, in the words of error messages. The function also reads names joined by `+`, which these words
 /// leave out.
 pub(crate) const KEYS: &str =

@@ -83,8 +83,9 @@ async fn upload(
     loaded
 }
 
-/// Whether the server knows whether the emulator has loaded the game. Without an answer, the server does not know: the
-/// emulator may have loaded the game before its connection broke, or may load it after the deadline.
+/// Whether the server knows the outcome: that the emulator has loaded the game, or that it has not and will not.
+/// Without an answer, the server does not know: the emulator may have loaded the game before its connection broke, or
+/// may load it after the deadline.
 fn is_outcome_known(outcome: &Result<Outcome, EmulatorError>) -> bool {
     let error = match outcome {
         Ok(outcome) => outcome.results.first().and_then(|result| result.as_ref().err()),

@@ -63,8 +63,8 @@ fn stop_with_idle_connections() -> Duration {
     start.elapsed()
 }
 
-/// When the server stops, a stream of MCP subscriptions ends with the protocol's last message: the result of the
-/// request.
+/// When the server stops, a stream of MCP subscriptions ends as the protocol requires: its last message is the result
+/// of the request.
 #[test]
 fn mcp_subscriptions_do_not_delay_the_shutdown() {
     until_good(stop_with_mcp_subscriptions, |time| *time < PROMPT);

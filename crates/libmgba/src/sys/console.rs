@@ -4,8 +4,9 @@ use std::ptr::NonNull;
 
 use crate::log::Level;
 
-/// The function that gets a script context's messages. The shim stores a plain pointer to it, so this type does the
-/// same: by Rust's aliasing rules, moving a `Box` would make the shim's pointer into it invalid.
+/// The function that gets a script context's messages: the log console of mGBA's scripts, not a game console. The shim
+/// stores a plain pointer to it, so this type does the same: by Rust's aliasing rules, moving a `Box` would make the
+/// shim's pointer into it invalid.
 pub struct Console(NonNull<Sink>);
 
 type Sink = Box<dyn FnMut(Level, &str) + Send>;

@@ -17,7 +17,7 @@ fn flood(connection: &mut Connection, bytes: &[u8]) -> Option<()> {
     }
 }
 
-/// Checks that requests fail at their deadline with an error that `expected` accepts, and that the link can be closed.
+/// Checks that requests fail by their deadline with an error that `expected` accepts, and that the link can be closed.
 fn check_deadlines_and_close(client: &Client, expected: impl Fn(&LinkError) -> bool) {
     let measure = || {
         let begun = Instant::now();
@@ -63,7 +63,7 @@ fn a_flood_instead_of_a_greeting_is_refused() {
 }
 
 #[test]
-fn a_script_that_ends_each_connection_is_connected_again_after_a_pause() {
+fn the_link_pauses_before_it_reconnects_to_a_script_that_ends_each_connection() {
     let peer = Peer::start(|_, mut script| script.greet());
     let (first_retry, last_retry) = (Duration::from_millis(500), Duration::from_secs(1));
     let config = Config { address: peer.address.clone(), first_retry, last_retry, ..Config::default() };
@@ -80,8 +80,8 @@ fn a_reply_without_an_end_ends_the_connection() {
         script.greet_as_mgba_http()?;
         flood(&mut script, b"x")
     });
-    // The link shows the problem until it connects again. The connection counts as short even on a slow machine, so the
-    // link waits at least 45 s before that.
+    // The link shows the problem until it connects again. After a connection that was shorter than `first_retry`, it
+    // waits first. With 60 s, this connection is shorter even on a slow machine, so the link waits at least 45 s.
     let first_retry = Duration::from_secs(60);
     let config =
         Config { address: peer.address.clone(), first_retry, last_retry: first_retry, ..Config::default() };

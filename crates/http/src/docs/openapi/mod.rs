@@ -36,7 +36,7 @@ const FAILURES: [DocumentedFailure; 10] = [
         "A parameter or the body is missing, unreadable or out of range; the text says which and what it accepts.",
     ),
     ("401", "NoToken", "A token is needed, or the token of the request is not valid."),
-    ("403", "Foreign", "The web page, the host name or the token does not allow this. The text says why."),
+    ("403", "Foreign", "Not allowed for this web page, this host name or this token. The text says why."),
     ("408", "Slow", "The body did not arrive in time."),
     ("413", "TooLarge", "The URL or the body is too large."),
     ("500", "Internal", "A bug in Framewire. Please report it with the text."),
@@ -284,7 +284,7 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
     let typed = |content_type: &str, description: &str, schema: RefOr<Schema>| {
         ResponseBuilder::new().description(description).content(content_type, content(schema, None)).build()
     };
-    let description = "The server is up. The other fields describe its emulator.";
+    let description = "The server is up. All fields except `status` describe its first emulator.";
     let health = typed("application/json", description, Ref::from_schema_name(Health::name()).into());
     let picture = typed("image/png", "A PNG.", bytes().into());
     let description = "Metrics in the text format of Prometheus. docs/metrics.md lists them.";

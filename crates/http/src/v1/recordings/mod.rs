@@ -28,8 +28,8 @@ struct NewRecording {
     /// Where it begins: at the current state, or with a reset of the console.
     #[serde(default)]
     start: RecordingStart,
-    /// The number of frames from one hash of the picture to the next. For an attached mGBA, the memory is hashed
-    /// instead, about as often.
+    /// The number of frames from one hash of the picture and of memory to the next. For an attached mGBA, only memory
+    /// is hashed, about as often.
     #[serde(default = "Whole::constant::<60>")]
     #[schema(value_type = u32, default = 60, minimum = 1, maximum = 3600)]
     every: Whole<1, MAX_EVERY>,
@@ -104,7 +104,7 @@ impl RecordingUnderWay {
     }
 }
 
-/// Begins to record an emulator: every key with its frame, until the recording ends.
+/// Begins to record an emulator: every key press with its frame, until the recording ends.
 ///
 /// A reset, a loaded state or game, or a broken connection ends the recording at that frame. `ended` then says which of
 /// these it was.
