@@ -109,12 +109,12 @@ end
 local function wait(task, start, text)
   local answer
   local ok, message = start(task.loop, text, function(...)
-    answer = { ... }
+    answer = { count = select("#", ...), ... }
     tasks.resume(task)
   end)
   if not ok then return nil, message end
   repeat tasks.suspend(task) until answer
-  return unpack(answer, 1, 2)
+  return unpack(answer, 1, answer.count)
 end
 
 --- The addresses of a name, in the order in which the system prefers them.

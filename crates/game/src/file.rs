@@ -378,6 +378,8 @@ memory = ["score", "bytes[0x02000000, 8]"]
     fn errors_have_line_and_column() {
         for (from, to, line, column, message) in [
             ("delta(score)", "delta(scroe)", 11, 17, "did you mean \"score\""),
+            ("delta(score)", "u8[delta(score)]", 11, 14, "cannot be used in an address"),
+            ("delta(score)", "u8[1.5]", 11, 14, "addresses, indexes and lengths are whole numbers"),
             ("frame_skip = 4", "frame_skip = 0", 8, 14, "frame_skip is 0"),
             ("frame_skip = 4", "frameskip = 4", 8, 1, "unknown field"),
             ("frame_skip = 4", "frame_skip = \"4\"", 8, 14, "expected a whole number from 0"),

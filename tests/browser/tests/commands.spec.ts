@@ -75,6 +75,9 @@ test("the keys are listed, and the palette finds commands by name", async ({ con
   await page.page.keyboard.press("Escape");
   await expect(help).toHaveCount(0);
   await page.page.keyboard.press("Control+k");
+  // A command for a held key cannot be started in the palette.
+  await page.page.getByRole("combobox", { name: "Search commands" }).fill("fast forward");
+  await expect(page.page.locator(".palette [role=option]")).toHaveCount(0);
   await page.page.getByRole("combobox", { name: "Search commands" }).fill("open watch");
   await expect(page.page.locator(".palette [role=option]")).toHaveCount(1);
   await page.page.keyboard.press("Enter");

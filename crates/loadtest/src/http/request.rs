@@ -237,6 +237,7 @@ mod tests {
             ("[[request]]\nmethod = 'GET'", "is not a list of requests"),
             ("[[request]]\npath = '/'\nverb = 'GET'", "is not a list of requests"),
             ("[[request]]\npath = 'x'", "request 1 of"),
+            ("[[request]]\npath = '/a#b'", "request 1 of"),
             ("[[request]]\npath = '/'\n[[request]]\npath = '/'\nweight = 0", "request 2 of"),
             ("[[request]]\npath = '/'\nheaders = { 'a b' = 'c' }", "request 1 of"),
             ("[[request]]\npath = '/'\nbody = '@none'", "request 1 of"),
