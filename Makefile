@@ -45,7 +45,7 @@ test: setup-test lint
 	$(MAKE) python
 	$(MAKE) browser
 
-# Tests the Python package with an embedded core and with a stock mGBA, in about a minute.
+# Tests the Python package with an embedded core and with a stock mGBA, in about five minutes.
 python: setup-test lint-python python-native
 	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
 	cd python && ../target/python/bin/python -m pytest --quiet $(ARGS)
@@ -73,7 +73,7 @@ wheel: setup-test
 wheel-check:
 	tools/wheel-system.sh target/wheels/framewire-*.whl
 
-# Tests the console page in Chromium, with an embedded core and with a stock mGBA, in about a minute.
+# Tests the console page in Chromium, with an embedded core and with a stock mGBA, in about fifteen minutes.
 browser: setup-test lint-page
 	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
 	cd tests/browser && npm test --silent -- $(ARGS)
