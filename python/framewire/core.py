@@ -388,10 +388,14 @@ class Core(CoreMemory):
         self._emit("game", {"title": title, "code": code, "checksum": checksum})
         if is_same:
             core.set_keys(keys, _ALL_KEYS)
-            for each in frozen:
-                # A symbol file that was read again may not have the name any more.
-                with suppress(InvalidRequest):
-                    self.freeze(each["address"], each["value"], each["type"])
+            self._freeze_again(frozen)
+
+    def _freeze_again(self, frozen: Sequence[Mapping[str, Any]]) -> None:
+        """Freezes numbers that were frozen before in the same game, as far as this is possible now."""
+        for each in frozen:
+            # The symbol file may not have the name any more, or a pointer in the address may lead to no memory now.
+            with suppress(InvalidRequest):
+                self.freeze(each["address"], each["value"], each["type"])
 
     def info(self) -> Info:
         """The state of the emulator and its game."""
@@ -600,11 +604,8 @@ def _restored(
     """Creates a core again from its pickled ROM path, arguments, state, keys and frozen numbers."""
     core = Core(rom, **arguments)
     core.load_state(state)
-    for each in frozen:
-        # The symbol file may not have the name any more, or a pointer in the address may lead to no memory now.
-        with suppress(InvalidRequest):
-            core.freeze(each["address"], each["value"], each["type"])
     if frozen:
+        core._freeze_again(frozen)
         # `freeze` has written the numbers. Until its next frame, the original may have others.
         core.load_state(state)
     core._core.set_keys(keys, 0)

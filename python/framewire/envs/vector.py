@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from framewire import _native
-from framewire._arguments import check_threads, whole
+from framewire._arguments import check_range, check_threads, whole
 from framewire.envs._spaces import (
     Array,
     Arrays,
@@ -27,6 +27,8 @@ from framewire.envs._spaces import (
 )
 from framewire.errors import InvalidRequest
 from framewire.model import file_bytes
+
+_MAX_ENVS = 65_536
 
 
 def checked_mode(autoreset_mode: AutoresetMode | str) -> AutoresetMode:
@@ -80,8 +82,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
         mode = checked_mode(autoreset_mode)
         check_threads(threads)
-        if whole(num_envs, "num_envs") < 1:
-            raise InvalidRequest(f"num_envs is {num_envs}; use a number from 1 to 65536", parameter="num_envs")
+        check_range(num_envs, "num_envs", 1, _MAX_ENVS)
         self.batch_size = num_envs if batch_size is None else whole(batch_size, "batch_size")
         if not 1 <= self.batch_size <= num_envs:
             raise InvalidRequest(
@@ -183,9 +184,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Args:
             count: How many environments to wait for. The default is `batch_size`.
         """
-        wanted = self.batch_size if count is None else whole(count, "count")
-        if not 1 <= wanted <= self.num_envs:
-            raise InvalidRequest(f"count is {wanted}; use a number from 1 to {self.num_envs}", parameter="count")
+        wanted = self.batch_size if count is None else check_range(count, "count", 1, self.num_envs)
         arrays = Arrays(self._native, wanted)
         numbers = self._native.recv(wanted, arrays.batch)
         # A reset of some environments also returns the present rows of the others, so one of the two sets must have them.

@@ -172,11 +172,10 @@ pub async fn replay(
 
     let mut player = Player::new(emulator, recording, options);
     let played = player.play(progress).await;
-    let is_disturbed = match played {
-        Ok(()) => player.is_disturbed().await,
-        Err(ReplayError::Disturbed(_)) => true,
-        Err(_) => false,
-    };
+    // A state that another client has loaded meanwhile stays.
+    if player.before.is_some() && player.is_disturbed(&played).await {
+        player.before = None;
+    }
 
     let mut last = Vec::new();
     if player.begun {
@@ -185,11 +184,8 @@ pub async fn replay(
     if running {
         last.push(Op::Resume {});
     }
-    // A state that another client has loaded meanwhile stays. The restored state is last, because the emulator refuses it
-    // if another game has just been loaded.
-    if let Some(data) = player.before.take()
-        && !is_disturbed
-    {
+    // The state is last, because the emulator refuses it if another game has just been loaded.
+    if let Some(data) = player.before.take() {
         last.push(Op::LoadState { data, flags: ALL_PARTS });
     }
     let ended = perform(emulator, last).await;
@@ -349,10 +345,15 @@ impl<'a> Player<'a> {
         self.first.wrapping_add(self.report.frames as u32)
     }
 
-    /// Whether another client has changed the emulator since the last slice.
-    async fn is_disturbed(&self) -> bool {
-        let now = perform(self.emulator, vec![Op::CurrentFrame {}]).await;
-        now.is_ok_and(|now| now.frame != self.frame())
+    /// Whether another client has changed the emulator during or after the replay with this outcome.
+    async fn is_disturbed(&self, played: &Result<(), ReplayError>) -> bool {
+        match played {
+            Ok(()) => {
+                let now = perform(self.emulator, vec![Op::CurrentFrame {}]).await;
+                now.is_ok_and(|now| now.frame != self.frame())
+            }
+            Err(error) => matches!(error, ReplayError::Disturbed(_)),
+        }
     }
 
     /// Reads the hashes of pictures and memory that the emulator has reported for the slice. Compares them with the
