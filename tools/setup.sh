@@ -9,7 +9,7 @@ set -eu
 # The packages for tools/libmgba.sh.
 run="cmake dpkg-dev liblua5.4-dev libpng-dev zlib1g-dev libminizip-dev libinih-dev"
 # libmgba-dev is for the benchmark that compares Framewire's cores with the packaged library.
-test="$run libmgba-dev mgba-qt heaptrack openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
+test="$run libmgba-dev mgba-qt heaptrack openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium-headless-shell fonts-dejavu-core faketime"
 
 # `needed` is the disk space that the build takes, in GiB.
 case "${1:-run}" in

@@ -12,7 +12,7 @@ export interface Lamp {
   lit: readonly number[];
 }
 
-/** The names of the tools. The tool Emulators exists only if the server has several emulators. */
+/** The names of the tools that every page shows. The tool Emulators is hidden unless the server has several emulators. */
 export const TABS = "Memory Graphics Watches Snapshots Recordings Input Share Link Log".split(" ");
 
 export class Console {
@@ -94,7 +94,7 @@ export class Console {
     await expect.poll(isShown, { message: "the page shows the current picture" }).toBe(true);
   }
 
-  /** Holds a key of the keyboard until only this lamp is lit, and releases it. */
+  /** Holds a key of the keyboard until only this lamp is lit. Then releases the key and waits until no lamp is lit. */
   async press(key = "x", lamp = "A"): Promise<void> {
     await this.page.keyboard.down(key);
     await this.expectLit(lamp);
@@ -104,13 +104,21 @@ export class Console {
 
   /** Waits until exactly these lamps are lit. */
   async expectLit(...keys: string[]): Promise<void> {
-    const lit = async (): Promise<string[]> => {
-      const found: string[] = [];
-      for (const [key, { x, y, lit }] of LAMPS) {
-        if ((await this.pixel(x, y)).every((part, index) => part === lit[index])) found.push(key);
-      }
-      return found.sort();
-    };
+    const lit = (): Promise<string[]> =>
+      this.canvas.evaluate(
+        (canvas: HTMLCanvasElement, lamps) => {
+          const context = canvas.getContext("2d");
+          const isLit = ({ x, y, lit }: Lamp): boolean => {
+            const data = context?.getImageData(x, y, 1, 1).data;
+            return lit.every((part, index) => data?.[index] === part);
+          };
+          return lamps
+            .filter(([, lamp]) => isLit(lamp))
+            .map(([key]) => key)
+            .sort();
+        },
+        [...LAMPS],
+      );
     await expect.poll(lit, { message: "lamps that are lit", intervals: [20] }).toEqual(keys.sort());
   }
 }

@@ -32,6 +32,7 @@ export class Window {
   }
 
   async close(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = once(this.#process, "exit");
     this.#process.stdin.end();
     await ended;

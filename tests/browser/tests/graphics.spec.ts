@@ -21,13 +21,23 @@ function noise(length: number, seed: number): Uint8Array {
 
 /** The pixels of a canvas. */
 async function pixelsOf(canvas: Locator): Promise<View> {
-  const { width, height, data } = await canvas.evaluate((element: HTMLCanvasElement) => {
-    const image = element.getContext("2d")?.getImageData(0, 0, element.width, element.height);
-    let text = "";
-    for (const byte of image?.data ?? []) text += String.fromCharCode(byte);
-    return { width: element.width, height: element.height, data: btoa(text) };
-  });
-  return { width, height, pixels: Buffer.from(data, "base64") };
+  await expect(canvas).toHaveCount(1);
+  const [view] = await allPixels(canvas);
+  if (!view) throw new Error("the canvas has been removed");
+  return view;
+}
+
+/** The pixels of each of these canvases. */
+async function allPixels(canvases: Locator): Promise<View[]> {
+  const views = await canvases.evaluateAll((elements) =>
+    (elements as HTMLCanvasElement[]).map((element) => {
+      const image = element.getContext("2d")?.getImageData(0, 0, element.width, element.height);
+      let text = "";
+      for (const byte of image?.data ?? []) text += String.fromCharCode(byte);
+      return { width: element.width, height: element.height, data: btoa(text) };
+    }),
+  );
+  return views.map(({ data, ...size }) => ({ ...size, pixels: Buffer.from(data, "base64") }));
 }
 
 /** A description of the first difference between two pictures; an empty string if they are equal. */
@@ -47,8 +57,8 @@ function difference(seen: View, wanted: View | undefined): string {
 /** Compares everything that the panel shows with mGBA's views. Returns the number of pictures, without the palettes. */
 async function compare(page: Page, panel: Locator, views: Map<string, View>): Promise<number> {
   let compared = 0;
-  const same = async (name: string, canvas: Locator, wanted = views.get(name)): Promise<void> => {
-    expect(difference(await pixelsOf(canvas), wanted), name).toBe("");
+  const equal = (name: string, seen: View): void => {
+    expect(difference(seen, views.get(name)), name).toBe("");
     compared += 1;
   };
   const view = async (name: string): Promise<Locator> => {
@@ -75,7 +85,8 @@ async function compare(page: Page, panel: Locator, views: Map<string, View>): Pr
     await tiles.getByLabel("Tiles of").selectOption(set);
     for (const [index, palette] of (await values(tiles.getByLabel("Palette"))).entries()) {
       await tiles.getByLabel("Palette").selectOption(palette);
-      await same(`tiles-${set}-${rows.length === 3 ? rows[index] : palette}`, tiles.locator("canvas"));
+      const view = await pixelsOf(tiles.locator("canvas"));
+      equal(`tiles-${set}-${rows.length === 3 ? rows[index] : palette}`, view);
     }
   }
 
@@ -83,18 +94,20 @@ async function compare(page: Page, panel: Locator, views: Map<string, View>): Pr
   const labels = await maps.getByLabel("Layer").locator("option").allTextContents();
   for (const [index, label] of labels.entries()) {
     await maps.getByLabel("Layer").selectOption({ label });
-    await same(`map-${/\d/.exec(label)?.[0] ?? index}`, maps.locator("canvas"));
+    equal(`map-${/\d/.exec(label)?.[0] ?? index}`, await pixelsOf(maps.locator("canvas")));
   }
 
   const sprites = await view("Sprites");
   await sprites.getByLabel("Also sprites").check();
+  const buttons = sprites.getByRole("button", { name: /^Sprite \d+$/ });
+  const names = await buttons.evaluateAll((all) => all.map((button) => button.getAttribute("aria-label")));
+  const pictures = await allPixels(buttons.locator("canvas"));
+  expect(pictures.length).toBe(names.length);
+  const seen = new Map(names.map((name, index) => [name, pictures[index]]));
   for (const name of [...views.keys()].filter((key) => key.startsWith("sprite-"))) {
-    await same(
-      name,
-      sprites
-        .getByRole("button", { name: name.replace("sprite-", "Sprite "), exact: true })
-        .locator("canvas"),
-    );
+    const picture = seen.get(name.replace("sprite-", "Sprite "));
+    if (!picture) throw new Error(`the panel does not show ${name}`);
+    equal(name, picture);
   }
   await page.mouse.move(0, 0);
   return compared;
@@ -125,7 +138,7 @@ for (const [mode, layers] of [
 ] as const) {
   test(`noise in mode ${mode} looks as in mGBA's own views`, async ({ page, server, console: opened }) => {
     await server.holdAt(60);
-    // All layers are on, the tiles of sprites are in a square, and the second bitmap is visible.
+    // All layers are on, the tiles of sprites have the two-dimensional arrangement, and the second bitmap is visible.
     const control = mode | 0x1f10;
     const registers = [0, 2, 4, 6].map((at, number) => ({
       op: "write16",
