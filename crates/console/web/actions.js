@@ -83,10 +83,13 @@ export const cancelInput = () => remove("Cancel input", "/v1/input");
  * Writes a number; `domain` is empty for the bus.
  * @type {(domain: string, address: string, value: number, type: string) => Action}
  */
-export const write = (domain, address, value, type) =>
-  post(`Write ${value} to ${domain === "" ? "" : `${domain}:`}${address}`, "/v1/batch", {
-    ops: [{ op: "write", address, type, value, ...(domain === "" ? {} : { domain }) }],
-  });
+export const write = (domain, address, value, type) => ({
+  title: `Write ${value} to ${domain === "" ? "" : `${domain}:`}${address}`,
+  method: "PUT",
+  path: pathIn("/v1/memory", address),
+  query: { domain: domain === "" ? undefined : domain },
+  json: { value, type },
+});
 
 /** Path of the frozen values. */
 export const FREEZE = "/v1/freeze";

@@ -122,6 +122,21 @@ test("a value is frozen, listed, and unfrozen", async ({ console: page, server }
   expect(await read()).toBe(7);
 });
 
+test("a write that the emulator refuses is reported", async ({ console: page }) => {
+  await page.page.route(/\/v1\/memory\//, (route) =>
+    route.fulfill({
+      status: 501,
+      contentType: "application/problem+json",
+      json: { detail: "this script cannot write there" },
+    }),
+  );
+  const panel = await page.tab("Memory");
+  await goTo(panel, "02000100");
+  await panel.getByLabel("New value").fill("5");
+  await panel.getByRole("button", { name: "Write", exact: true }).click();
+  await expect(page.page.locator(".toast")).toContainText("This script cannot write there");
+});
+
 test("texts and bytes are found, shown and watched", async ({ console: page }) => {
   const panel = await page.tab("Memory");
   await panel.getByLabel("Find in work RAM").fill("DEMO01");
