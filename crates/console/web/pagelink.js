@@ -13,6 +13,9 @@
  * @property {(place: Place) => void} reveal Shows bytes in the memory panel.
  */
 
+/** Time from the last change to its entry in the URL, in milliseconds. */
+const WRITE_MS = 200;
+
 /**
  * Opens what the URL of the page names, now and after each change of the URL. Keeps the URL up to date.
  * @param {Linked} linked
@@ -29,9 +32,16 @@ export function followLink(linked) {
     }
     history.replaceState(null, "", `#${parts}`);
   };
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  // Browsers limit how often `replaceState` may be called, and a held arrow key selects a byte 30 times a second.
+  const writeSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(write, WRITE_MS);
+  };
   // The URL must not change before the user opens something.
-  tool.onChange(write);
-  place.onChange(write);
+  tool.onChange(writeSoon);
+  place.onChange(writeSoon);
 }
 
 /**
