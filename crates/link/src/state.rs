@@ -69,17 +69,14 @@ impl LinkState {
     /// Changes the status. Sends a notice if the link becomes ready or is no longer ready, or if the emulator stalls or
     /// answers again while the link is ready.
     pub fn update(&mut self, change: impl FnOnce(&mut Status)) {
-        let (frame, notice) = {
+        let notice = {
             let status = &mut *self.status.lock();
             let before = (status.phase, status.stalled);
-            let frame = status.frame;
             change(status);
-            // A change that resets the status sets the frame counter to 0. The notice then has the last known one.
-            let frame = if status.frame == 0 { frame } else { status.frame };
-            (frame, Notice::of_change(before, status))
+            Notice::of_change(before, status)
         };
         if let Some(notice) = notice {
-            (self.listen)(frame, notice);
+            (self.listen)(self.frame, notice);
         }
     }
 
@@ -91,7 +88,7 @@ impl LinkState {
         LinkError::Absent { address: self.config.address.clone(), problem: problem.to_owned() }
     }
 
-    /// The error for a request that misses its deadline now. While there is no connection to the script, also the error
+    /// The error for a request that misses its deadline now. Until the script has answered the hello, also the error
     /// for a request that may have been performed on an earlier connection.
     pub fn reasons(&self) -> (LinkError, Option<LinkError>) {
         let status = self.status.lock();

@@ -101,6 +101,21 @@ fn an_invalid_event_ends_the_connection_and_is_not_reported() {
 }
 
 #[test]
+fn a_disconnection_is_reported_at_the_frame_of_the_last_events() {
+    let peer = Peer::start(|_, mut script| {
+        script.greet()?;
+        let mut bytes = Vec::new();
+        Frame::Event(events(9)).encode(&mut bytes);
+        // An event of an unknown kind ends the connection.
+        bytes.extend([8, 0, 0, 0, 8, 1, 0, 0, 0, 1, 0, 99]);
+        script.send(&bytes)?;
+        script.ignore()
+    });
+    let heard = heard(&peer, 3);
+    assert!(matches!(heard[2], Heard::Reported(9, Notice::Disconnected(_))), "{heard:?}");
+}
+
+#[test]
 fn the_start_and_the_end_of_a_silence_are_reported_once_each() {
     let (stalled, signal) = mpsc::channel::<()>();
     let signal = Mutex::new(signal);
