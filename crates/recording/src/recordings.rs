@@ -76,7 +76,7 @@ impl Recordings {
     pub fn list(&self) -> Result<Vec<Listed>, FolderError> {
         let entries = self.folder.list()?.into_iter();
         let listed = |entry: Entry| {
-            let (head, _) = Head::read(&self.folder.head(&entry.name, head::LONGEST).ok()?).ok()?;
+            let (head, _) = Head::read(&self.folder.head(&entry, head::LONGEST).ok()?).ok()?;
             Some(Listed { entry, head })
         };
         Ok(entries.filter_map(listed).collect())

@@ -98,12 +98,24 @@ impl Folder {
         Ok(file.metadata().map_err(io_error("read", &path))?.len())
     }
 
-    /// The first bytes of a file, at most `length`.
+    /// A file, as in the [list](Self::list).
     ///
     /// # Errors
     /// [`FolderError::Missing`], [`FolderError::Io`].
-    pub fn head(&self, name: &Name, length: usize) -> Result<Vec<u8>, FolderError> {
-        let (path, file) = self.open(name)?;
+    pub fn entry(&self, name: &Name) -> Result<Entry, FolderError> {
+        let name = self.found(name)?;
+        let entry = self.list()?.into_iter().find(|entry| entry.name.as_str() == name.as_str());
+        entry.ok_or(FolderError::Missing { kind: self.kind, name })
+    }
+
+    /// The first bytes of a file of the [list](Self::list), at most `length`. Does not search the folder for the file's
+    /// name, so reading the heads of all files takes linear time.
+    ///
+    /// # Errors
+    /// [`FolderError::Io`].
+    pub fn head(&self, entry: &Entry, length: usize) -> Result<Vec<u8>, FolderError> {
+        let path = self.path_of(&entry.name);
+        let file = File::open(&path).map_err(io_error("read", &path))?;
         let mut bytes = Vec::new();
         file.take(length as u64).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
         Ok(bytes)
@@ -266,7 +278,7 @@ impl Folder {
         }
     }
 
-    /// A temporary file with these bytes. Fails if they are too many.
+    /// A temporary file with these bytes. Fails if there are too many of them.
     fn written(&self, bytes: &[u8]) -> Result<NamedTempFile, FolderError> {
         let size = bytes.len() as u64;
         if size > self.largest {
@@ -383,7 +395,7 @@ mod tests {
         folder.write(&name("A.x"), b"two", false).unwrap();
         assert_eq!(names(&folder), ["A.x", "b"]);
         assert_eq!(folder.read(&name("a.X")).unwrap(), b"two");
-        assert_eq!(folder.head(&name("b"), 2).unwrap(), b"on");
+        assert_eq!(folder.head(&folder.entry(&name("b")).unwrap(), 2).unwrap(), b"on");
         assert_eq!(folder.size(&name("b")).unwrap(), 3);
         assert!(matches!(folder.write(&name("B"), b"", false), Err(FolderError::Taken { .. })));
         folder.write(&name("B"), b"three", true).unwrap();

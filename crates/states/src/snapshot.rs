@@ -19,7 +19,7 @@ pub struct About {
     pub code: String,
     /// The CRC-32 of the ROM.
     pub checksum: u32,
-    /// The frame counter.
+    /// The emulator's frame counter when the state was saved.
     pub frame: u32,
     /// When the snapshot was made, as RFC 3339 in UTC.
     pub time: String,

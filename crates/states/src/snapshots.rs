@@ -39,11 +39,11 @@ impl Snapshots {
     /// [`FolderError::Io`].
     pub fn list(&self) -> Result<Vec<Listed>, FolderError> {
         let entries = self.0.list()?.into_iter();
-        Ok(entries.filter_map(|entry| Some(Listed { about: self.about(&entry.name)?, entry })).collect())
+        Ok(entries.filter_map(|entry| Some(Listed { about: self.about(&entry)?, entry })).collect())
     }
 
-    fn about(&self, name: &Name) -> Option<About> {
-        Snapshot::about_in(&self.0.head(name, HEAD).ok()?).ok()
+    fn about(&self, entry: &Entry) -> Option<About> {
+        Snapshot::about_in(&self.0.head(entry, HEAD).ok()?).ok()
     }
 
     /// One snapshot, as in the [list](Self::list).
@@ -51,9 +51,8 @@ impl Snapshots {
     /// # Errors
     /// [`FolderError::Missing`], [`FolderError::Damaged`], [`FolderError::Io`].
     pub fn listed(&self, name: &Name) -> Result<Listed, FolderError> {
-        let about = Snapshot::about_in(&self.0.head(name, HEAD)?).map_err(self.damaged(name))?;
-        let entry = self.0.list()?.into_iter().find(|entry| entry.name == *name);
-        let entry = entry.ok_or_else(|| FolderError::Missing { kind: self.0.kind(), name: name.clone() })?;
+        let entry = self.0.entry(name)?;
+        let about = Snapshot::about_in(&self.0.head(&entry, HEAD)?).map_err(self.damaged(name))?;
         Ok(Listed { entry, about })
     }
 

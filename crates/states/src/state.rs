@@ -20,14 +20,14 @@ const EEPROM: [usize; 2] = [0x200, 0x2000];
 
 /// The kind of the PNG chunk in which mGBA stores the console's state. This file calls its content the core state.
 const STATE_CHUNK: &[u8; 4] = b"gbAs";
-/// The kind of the PNG chunks in which mGBA stores optional parts, such as the battery save. A tag says which part it
-/// is.
+/// The kind of the PNG chunks in which mGBA stores optional parts, such as the battery save. Each chunk begins with a
+/// tag that says which part it contains.
 const EXTRA_CHUNK: &[u8; 4] = b"gbAx";
 
 /// The tag of the battery save (`EXTDATA_SAVEDATA` in mGBA's `core/serialize.h`).
 const SAVE_TAG: u32 = 2;
 
-/// The tag of the clock. Its content is mGBA's `struct mRTCGenericState`: a type, padding and a value.
+/// The tag of the clock. The clock is stored as mGBA's `struct mRTCGenericState`: a type, padding and a value.
 const CLOCK_TAG: u32 = 4;
 const CLOCK_SIZE: usize = 16;
 /// The type of a clock that advances with the frames.
