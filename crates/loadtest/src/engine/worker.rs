@@ -227,8 +227,14 @@ async fn serve<C: Client>(shared: Rc<Shared>, mut client: C, index: usize, mut j
         let end = Instant::now();
         let trace = call.trace();
         let result = result.unwrap_or(Err(Failure::TimedOut));
+        let failed = result.is_err();
         shared.ended(Ended { intended: job.intended, end, trace, in_window: end < shared.end.get(), result });
         job = shared.slots.next(index).await;
+        if failed {
+            // A request can fail without waiting, for example if there is no free file descriptor. With a closed load, the
+            // client would then never let other tasks run.
+            yield_now().await;
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use framewire_loadtest::http::request::{self, Request};
 use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse, Trust};
 use framewire_loadtest::probe::{JsonProbe, Probe};
 use framewire_loadtest::row::{Phase, Row};
-use framewire_loadtest::{Check, Stop};
+use framewire_loadtest::{Check, Load, Plan, Stop};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
@@ -265,6 +265,26 @@ fn a_probe_does_not_wait_for_the_connection_to_close() {
         (values, time)
     };
     until_good(measure, |(values, time)| *values == [Some(42.0); 2] && *time < SECOND);
+}
+
+/// Connecting to a socket that does not exist fails without waiting.
+#[cfg(unix)]
+#[test]
+fn requests_that_fail_at_once_do_not_delay_the_end_of_a_run() {
+    let options = HttpOptions { unix_socket: Some("/no/such/socket".into()), ..HttpOptions::default() };
+    let target = HttpTarget::new(&"http://localhost/".parse().unwrap(), &echoes(), &options).unwrap();
+    let load = Load::Closed { concurrency: 2 };
+    let plan = Plan { load, duration: 60 * SECOND, ..crate::plan(1.0, SECOND) };
+    let stop = Stop::default();
+    let stopper = stop.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(SECOND);
+        stopper.stop();
+    });
+    let outcome = framewire_loadtest::run(&Arc::new(target), &plan, &mut None, &stop, &mut |_| {}).unwrap();
+    thread.join().unwrap();
+    let row = Row::new(&plan, &outcome, Phase::Measure);
+    assert!(row.cut_short && row.seconds < 30.0 && row.correct == 0, "{} s", row.seconds);
 }
 
 #[cfg(unix)]
