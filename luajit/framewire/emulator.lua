@@ -39,6 +39,9 @@ struct fw_screen {
 };
 ]]
 
+-- The message with which a client names the ranges that it watches: an address and a length for each.
+local watch_message = ffi.typeof "struct { uint8_t kind, zero; uint16_t count; uint32_t ranges[?]; }"
+
 -- Kinds of messages: the first four are requests, the others replies.
 local STEP, RUN, LOOK, WATCH, DONE, REFUSED = 64, 65, 66, 67, 72, 73
 local KEEP_KEYS = 65535
@@ -158,7 +161,7 @@ function Emulator:look()
 end
 
 local function send_watches(self)
-  local message = ffi.new("struct { uint8_t kind, zero; uint16_t count; uint32_t ranges[?]; }", 2 * #self.watches)
+  local message = watch_message(2 * #self.watches)
   message.kind, message.count = WATCH, #self.watches
   for index, watch in ipairs(self.watches) do
     message.ranges[2 * index - 2], message.ranges[2 * index - 1] = watch.address, watch.length
@@ -273,7 +276,7 @@ end
 --- Performs one operation.
 ---@param name string as in docs/operations.md, such as "read8"
 ---@param ... any the operation's arguments
----@return any value true if the operation has no result; nil if it was refused or has no reply
+---@return any value true if the operation has no result; nil if it was refused or got no reply
 ---@return string? message
 function Emulator:call(name, ...)
   local outcome, message = self:batch { { name, ... } }

@@ -15,13 +15,13 @@ local HIGH = bit.tobit(0x80808080)
 local START, E0, ED, F0, F4, INVALID = 0, 4, 5, 6, 7, 8
 
 -- The state after a byte: `after[state * 256 + byte]`.
-local after = ffi.new("uint8_t[?]", 8 * 256)
+local after = ffi.new("uint8_t[?]", 9 * 256)
 
 local function allow(state, first, last, next_state)
   for byte = first, last do after[state * 256 + byte] = next_state end
 end
 
-for place = 0, 8 * 256 - 1 do after[place] = INVALID end
+for place = 0, 9 * 256 - 1 do after[place] = INVALID end
 allow(START, 0x00, 0x7f, START)
 allow(START, 0xc2, 0xdf, 1)
 allow(START, 0xe0, 0xe0, E0)

@@ -54,15 +54,15 @@ local function flush_files()
   end
 end
 
--- Unblocks all signals. Stores those that were blocked in `before`, if it is not nil.
+-- Unblocks all signals. If `before` is not nil, stores the earlier signal mask there.
 local function unblock_signals(before)
   local none = ffi.new("struct fw_sigset")
   C.sigemptyset(none)
   C.sigprocmask(sys.SIG_SETMASK, none, before)
 end
 
--- Calls a function outside of tasks. If it ran in the task that started this process, each of its waits would continue
--- the copy of the parent's loop that this process has. Results as for `xpcall`.
+-- Calls a function outside of tasks. In the task that started this process, a wait of the function would return to the
+-- parent's loop, of which this process has a copy. Results as for `xpcall`.
 local function call_outside(main)
   if not coroutine.running() then return xpcall(main, debug.traceback) end
   local ok, message = false, "it yielded, but it is not in a task"
@@ -118,6 +118,7 @@ function M.become(arguments)
   if not arguments[1] then return nil, "there is nothing to run; name a program" end
   local list = ffi.new("const char *[?]", #arguments + 1)
   for index, argument in ipairs(arguments) do list[index - 1] = argument end
+  flush_files() -- otherwise, what is in the buffers would be lost
   -- A loop of this process blocks the signals that it waits for, and ignores PIPE. The new program would inherit this,
   -- and TERM, for example, would not end it.
   local before = ffi.new("struct fw_sigset")

@@ -4,10 +4,12 @@
 
 local bit = require "bit"
 local check = require "tests.support.check"
+local ffi = require "ffi"
 local http = require "framewire.http"
 local process = require "tests.support.process"
 local socket = require "framewire.socket"
 local thread = require "framewire.thread"
+local utf8 = require "framewire.utf8"
 local websocket = require "framewire.websocket"
 local wire = require "tests.support.wire"
 
@@ -146,6 +148,14 @@ for place, cut in ipairs { "frames", false } do
   }, { pong "pongme 1!", pong "pongme 2!", text "fragment1fragment2fragment3fragment4fragment5" },
     cut or nil)
 end
+
+check.test("text that is not UTF-8 stays so when more bytes arrive", function()
+  local state = utf8.START
+  for _, piece in ipairs { "\255", "later", "\195", "\164" } do
+    state = utf8.check(state, ffi.cast("const uint8_t *", piece), 0, #piece)
+    check.equal(state, utf8.INVALID)
+  end
+end)
 
 -- Section 6: UTF-8.
 add("6.1.1", { frame(TEXT) }, { text "" })

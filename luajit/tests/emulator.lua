@@ -25,14 +25,14 @@ local function connect()
   return assert(emulator.connect(name, { wait = 10 }))
 end
 
--- Calls `convert` for each row of a file of test vectors. The tests of the Rust code use the same files.
-local function vectors(file, convert)
+-- Calls `check_row` for each row of a file of test vectors. The tests of the Rust code use the same files.
+local function vectors(file, check_row)
   local count = 0
   for line in io.lines(check.root .. "/../crates/protocol/vectors/" .. file) do
     if line:sub(1, 1) ~= "#" then
       local first, second, hex = line:match("^([^\t]*)\t([^\t]*)\t([^\t]*)$")
       local bytes = hex:gsub(" ", ""):gsub("%x%x", function(pair) return string.char(tonumber(pair, 16)) end)
-      convert(first, second, bytes)
+      check_row(first, second, bytes)
       count = count + 1
     end
   end
@@ -183,6 +183,19 @@ test("steps and batches that the protocol cannot express are refused before they
   game:close()
 end)
 
+-- LuaJIT never frees a C type, and has room for 65,536.
+test("watching declares no new C types", function()
+  local game = connect()
+  local function new_type() return tonumber(ffi.typeof "struct { int number; }") end
+  local first, second = new_type(), new_type()
+  for _ = 1, 10 do
+    assert(game:watch(0x02000000, 4))
+    assert(game:unwatch())
+  end
+  check.equal(new_type() - second, second - first)
+  game:close()
+end)
+
 test("unwatch makes room for other watches", function()
   local game = connect()
   assert(game:step(0, 60))
@@ -304,7 +317,7 @@ test("a client whose channel is changed by others gets an error, and the next on
     "printf 01234567 | dd of=FILE bs=1 seek=160 conv=notrunc status=none",
     "dd if=/dev/urandom of=FILE bs=128 seek=1 count=1 conv=notrunc status=none",
   } do
-    -- A busy machine can delay the notice.
+    -- On a busy machine, the client can notice it later.
     check.eventually(5, function()
       local game = connect()
       assert(game:step(1))

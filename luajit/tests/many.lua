@@ -1,4 +1,4 @@
---- Tests of the HTTP server with many connections, with two workers, and of its memory.
+--- Tests of the HTTP server: many connections, two workers, and memory use.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"

@@ -24,7 +24,10 @@ check.test("another process sees written values", function()
   end, function()
     words[0] = 41
     shm.wake(block.data)
-    while words[1] == 0 do shm.wait(block.data + 4, 0, 1) end
+    check.eventually(5, function()
+      shm.wait(block.data + 4, 0, 1)
+      return words[1] ~= 0
+    end, "the other process has written its word")
     check.equal(words[1], 42)
   end, true)
   block:close()

@@ -100,9 +100,9 @@ local function web_socket()
   return one, listener
 end
 
--- For each class: a function that creates an object (`make`), and a function that closes it (`close`), if the object
--- has no method `close` or if more has to be closed. `private` classes are not tested, because only the library calls
--- their methods, some with addresses as arguments.
+-- For each class, `make` creates an object. `close` gets all results of `make`; an entry does not need it if the
+-- object's own method `close` is enough. `private` classes are not tested, because only the library calls their
+-- methods, some with addresses as arguments.
 local objects = {
   ["framewire.channel.block.Block"] = { make = function() return (endpoints()).block end },
   ["framewire.shm.Block"] = { make = function()
@@ -112,8 +112,8 @@ local objects = {
   Buffer = { make = function() return require("framewire.buffer").new(16) end },
   Pool = { make = function() return require("framewire.buffer").pool(16, 4) end },
   Connection = { make = function() return web().connection end },
-  Decoder = { make = function() return require("framewire.http.chunked").new(0, 100) end, private = true },
-  Cache = { make = function() return require("framewire.http.cache").new() end, private = true },
+  Decoder = { private = true },
+  Cache = { private = true },
   Emulator = { make = game, close = function(one, here)
     one:close()
     here:close()
@@ -153,17 +153,17 @@ local objects = {
   Timer = { make = function() return timer.new():add(0, print) end, close = function(one) one:cancel() end },
   Timers = { make = timer.new },
   Watch = { make = function() return assert(watch.new()) end },
-  Answer = { make = function() return { body = "{}" } end, private = true },
+  Answer = { private = true },
   Client = { make = function() return http.client { timeout = 0.01 } end },
-  Owner = { make = function() return {} end, private = true },
-  Protocol = { make = function() return {} end, private = true },
+  Owner = { private = true },
+  Protocol = { private = true },
   WebSocket = { make = web_socket },
   Context = { make = function() return assert(require("framewire.tls").client { verify = false }) end },
-  Secure = { make = function() return {} end, private = true },
+  Secure = { private = true },
   Udp = { make = function() return assert(require("framewire.udp").open()) end },
-  Wait = { make = function() return {} end, private = true },
-  Joiners = { make = function() return {} end, private = true },
-  Watcher = { make = function() return { on_ready = function() end } end, private = true },
+  Wait = { private = true },
+  Joiners = { private = true },
+  Watcher = { private = true },
   Worker = {
     make = function() return assert(worker.start(function() time.sleep(60) end)) end,
     close = function(one)
@@ -246,7 +246,7 @@ local hostile = {
   coroutine.create(function() end), ffi.new("int[4]"),
 }
 
--- Argument lists: each value alone, three times, and after a plain argument.
+-- An empty argument list, and four lists for each of the hostile values.
 local function argument_lists()
   local lists = { { n = 0 } }
   for _, value in ipairs(hostile) do
@@ -379,8 +379,8 @@ local function close(entry, object, ...)
   if object.close then object:close() end
 end
 
--- The states in which methods are called. In "kept", the object is closed too, but the method was read from the open
--- object, as by a program that keeps the method in a local variable.
+-- The states in which methods are called. In "kept", the object is closed too, but the called method is that of an open
+-- object. A program can keep it in a local variable.
 local states = { "open", "closed", "closed twice", "kept" }
 
 -- Describes a call of a method of a new object.

@@ -58,7 +58,7 @@ end)
 check.test("a process reports how it ended", function()
   check.equal(worker.start(function() end):wait(5), 0)
   check.equal(worker.start(function() os.exit(7) end):wait(5), 7)
-  local slow = worker.start(function() require("framewire.time").sleep(60) end)
+  local slow = worker.start(function() time.sleep(60) end)
   check.equal(select(2, slow:wait(0.05)), "timeout")
   slow:signal("KILL")
   check.equal(select(2, slow:wait(5)), "KILL")
@@ -130,6 +130,19 @@ check.test("TERM ends a program that has replaced a process with a loop", functi
   check.equal(math.floor(tonumber(ignored, 16) / 0x1000) % 2, 0, "SIGPIPE is ignored")
   child:signal("TERM")
   check.equal(select(2, child:wait(5)), "TERM")
+end)
+
+check.test("what a process has printed is kept when another program replaces it", function()
+  local path = process.folder()
+  local output = path .. "/output"
+  local child = worker.start(function()
+    assert(io.output(output))
+    io.write "before"
+    assert(worker.become { "true" })
+  end)
+  check.equal(child:wait(5), 0)
+  check.equal(assert(io.open(output)):read("*a"), "before")
+  process.remove_folder(path)
 end)
 
 check.test("a worker that was started in a task does not run the loop of the parent", function()
@@ -209,7 +222,7 @@ check.test("a worker starts although a thread waits for input", function()
   local folder = process.folder()
   local path = folder .. "/pipe"
   assert(os.execute(("mkfifo '%s'"):format(path)) == 0)
-  -- If the start waited for the thread, the process would not end, because it ends the input only afterwards.
+  -- If `worker.start` waited for the thread, this process would hang: it closes the thread's input only afterwards.
   process.run_with(function()
     local reader = assert(thread.start(function(name) return io.open(name):read("*a") end, path))
     local input = assert(io.open(path, "w")) -- waits until the thread has opened the pipe

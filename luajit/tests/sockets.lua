@@ -96,10 +96,11 @@ check.test("several listeners can share a port", function()
   second:close()
 end)
 
--- A listener on another address of this machine. Its queue is full, so new connections to it get no answer.
+-- Listens on another address of this machine, with a full queue, so new connections get no answer. Returns a function
+-- that ends this.
 local function silent_listener(port)
   local listener = assert(socket.listen { host = "127.0.0.2", port = port, backlog = 1 })
-  -- On a busy machine, a connection can take long although the queue has room. So several in a row must get no answer.
+  -- On a busy machine, a connection can take long although the queue has room. So three in a row must get no answer.
   local waiting, unanswered = {}, 0
   repeat
     local one = assert(socket.start_connect("127.0.0.2", port))

@@ -37,7 +37,7 @@ local function with_files(body, poller)
   if not ok then error(message, 0) end
 end
 
--- Registers a test whose arguments are those of `with_files`.
+-- Registers a test. The other arguments are those of `with_files`.
 local function test(what, body, poller)
   check.test(what, function() with_files(body, poller) end)
 end

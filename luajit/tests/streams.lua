@@ -90,7 +90,7 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 
   check.test(name .. ": a slow reader is not disconnected", function()
-    -- The reader needs a second in total. On a busy machine, it can pause for half a second, and that is the limit.
+    -- The reader needs a second in total. On a busy machine, it can pause for longer than `stall_timeout`.
     check.eventually(15, function()
       local loop = new_loop(name)
       local one, other = pair()
@@ -131,7 +131,7 @@ for _, name in ipairs { "epoll", "poll" } do
 end
 
 check.test("a slow reader is not disconnected, even if the system's buffer is large", function()
-  -- On a busy machine, the reader can pause for half a second, and that is the limit.
+  -- On a busy machine, the reader can pause for longer than `stall_timeout`.
   check.eventually(15, function()
     local wanted, got, reason = 8000000, 0, nil
     process.in_task(function(loop)
@@ -413,7 +413,7 @@ check.test("a task that fails is reported with its place, and the loop continues
   local at_once = loop:spawn(function() error({}) end)
   check.equal(at_once.done, true)
   loop:spawn(function()
-    -- The error is logged only if no task joins the failed one before that.
+    -- Join only after both errors were logged: an error that `join` returns first is not logged.
     while #lines < 2 do loop:sleep(0.01) end
     local ok, message = failing:join()
     check.equal(ok, false)

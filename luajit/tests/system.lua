@@ -44,7 +44,7 @@ check.test("a look-up leaves the loop free, with a callback and in a task", func
     done "task"(resolve.addresses("localhost"))
   end)
   check.equal(left, 4, "no callback is called before the loop runs")
-  loop:after(60, function() error("no answer") end) -- a name server that does not answer takes ten seconds or more
+  loop:after(60, function() error("no answer") end) -- without an answer, a look-up ends after ten seconds or more
   assert(loop:run())
   loop:close()
   check.equal(check.holds(seen.addresses, "127.0.0.1"), true)
@@ -272,8 +272,8 @@ struct fw_input_record {
 };
 ]]
 
--- Loads the module for the console of Windows, with a console that has these records. Each has the fields `type`,
--- `is_down`, `repeats`, `key`, `unit` and `modifiers`.
+-- Loads the module for the console of Windows, with a fake console from which it reads these records. Each record is a
+-- list: `type`, `is_down`, `repeats`, `key`, `unit`, `modifiers`.
 local function windows_console(records)
   local C = {
     GetStdHandle = function() return nil end,
@@ -305,7 +305,7 @@ check.test("on Windows, released keys and changes of the window do not block", f
     { 1, 1, 1, 0x10, 0, 16 }, { 1, 1, 2, 0x42, 0x42, 16 }, -- Shift and "B", for so long that it is repeated
     { 1, 0, 1, 0x12, 0xfc, 0 }, -- the release of Alt after the number of "ü"
     { 1, 1, 1, 0, 0xd83d, 0 }, { 1, 1, 1, 0, 0xde00, 0 },
-    { 1, 1, 1, 0x32, 0, 8 }, -- Ctrl+Space
+    { 1, 1, 1, 0x32, 0, 8 }, -- Ctrl and 2, for the character 0
     { 1, 1, 1, 0x32, 0, 9 }, -- AltGr and 2, which begins an accent on some keyboards
     { 1, 0, 1, 0x11, 0, 0 },
   }

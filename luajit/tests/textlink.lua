@@ -35,7 +35,7 @@ local function react(loop, connection, message, counters)
   say(message .. "<|END|>")
 end
 
--- Runs a stand-in for the script inside mGBA. It uses real sockets and the real text protocol.
+-- Runs the stand-in for the script, with real sockets and the real text protocol. Ends after TERM.
 local function run_script(listener)
   local loop = assert(loops.new())
   local counters = {}

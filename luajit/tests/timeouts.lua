@@ -13,6 +13,7 @@ local running
 local function handler(request, response)
   if request.path == "/count" then return response:text(200, tostring(running.count)) end
   if request.path == "/never" then return response:later() end
+  if request.path == "/never-in-a-task" then return http.task(function(_, late) late:later() end)(request, response) end
   if request.path == "/big" then return response:text(200, ("x"):rep(33554432)) end
   response:text(200, "hello")
 end
@@ -121,6 +122,7 @@ for _, name in ipairs { "epoll", "poll" } do
     local connection = client.connect(port)
     check.equal(connection:ask("GET", "/never").status, 503)
     connection:close()
+    check.equal(client.ask(port, "GET", "/never-in-a-task").status, 503)
   end)
 
   test("a connection beyond the limit gets a 503", { max_connections = 3 }, function(port)
@@ -209,7 +211,7 @@ local function with_request(answer, limits, body)
 end
 
 check.test("a client that reads slowly, but all the time, gets the whole response", function()
-  -- On a busy machine, the client can pause for half a second, and that is the limit.
+  -- On a busy machine, the client can pause for longer than `write_timeout`.
   check.eventually(15, function()
     local got
     with_request(handler, { write_timeout = 0.5 }, function(loop, _, connection)

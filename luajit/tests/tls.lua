@@ -39,8 +39,9 @@ local function pair_of(name)
   return { certificate = folder .. "/" .. name .. ".pem", key = folder .. "/" .. name .. ".key" }
 end
 
--- Runs `body`, a client, while a server with these settings runs. The server converts what it receives to upper case.
--- It sends back the server name that the client asked for, a colon, and the converted text.
+-- Runs `body`, a client, as a task on the same loop as a server with these settings. Passes it the port, a list of the
+-- server's failed handshakes, and the loop. For each text that the server receives, it sends back the server name that
+-- the client asked for, a colon, and the text in upper case.
 local function with_echo(settings, body)
   local context = assert(tls.server(settings))
   local lines = {}
@@ -366,7 +367,7 @@ check.test("over HTTPS, a response in parts ends when its client has gone", func
 end)
 
 check.test("over HTTPS, a client that reads slowly, but all the time, gets the whole response", function()
-  -- On a busy machine, the client can pause for half a second, and that is the limit.
+  -- On a busy machine, the client can pause for longer than `write_timeout`.
   check.eventually(15, function()
     local got
     with_request(function(_, response) response:text(200, ("x"):rep(8000000)) end, { write_timeout = 0.5 },

@@ -64,7 +64,8 @@ check.test("slashes at the end of a path do not change the reported paths", func
   changes:close()
 end)
 
--- Registers a test. Its body gets a new folder that is watched with the option `recursive`.
+-- Registers a test. Its body gets a new folder, which contains `a/b` and `.hidden`, and a watch of this folder with the
+-- option `recursive`.
 local function test_tree(what, body)
   check.test(what, function()
     local folder = process.folder()

@@ -90,7 +90,8 @@ local options = {
   },
 }
 
--- A frame. `first` is its first byte; `fields` can replace the length field or the mask bit.
+-- A frame of a client. `first` is its first byte. With `fields.plain`, it is not masked. `fields.length` replaces its
+-- length field.
 local function frame(first, data, fields)
   return wire.encode(first, data, not (fields and fields.plain), fields and fields.length)
 end
@@ -99,8 +100,8 @@ local function closing(code, reason)
   return frame(0x88, string.char(math.floor(code / 256), code % 256) .. (reason or ""))
 end
 
--- Sends frames and then a last ping. Returns the frames that the server sends before it closes the connection or
--- answers that ping.
+-- Sends frames and then a last ping, `step` bytes at a time; without `step`, all at once. Returns the frames that the
+-- server sends before it closes the connection or answers that ping, written as in `cases` below.
 local function answers(port, sent, step)
   local connection, opened = wire.open(port, "/echo")
   check.equal(opened.headers["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
@@ -318,7 +319,7 @@ check.test("no frame follows a frame of which only a part was sent", function()
     local is_open
     local ws = assert(websocket.connect(url, {
       timeout = 0.2,
-      -- If this function failed while the socket is open, a closing frame would be sent.
+      -- Only records the state: if this function failed while the socket is open, a closing frame would be sent.
       on_close = function(ended) is_open = ended.socket.fd >= 0 end,
     }))
     check.equal(select(2, ws:send(large)), "timeout")
@@ -475,7 +476,7 @@ check.test("a WebSocket with callbacks stays open after its task, unless the tas
     ws:send("one")
     check.equal((ws:receive(5)), "one: the WebSocket is not open yet; send in on_open or later")
     ws:close()
-    -- If the task has waited before, `accept` opens the WebSocket before it returns.
+    -- If the task has already waited when it calls `accept`, the WebSocket is open when `accept` returns.
     ws = assert(websocket.connect(url .. "?wait=1"))
     check.equal((ws:receive(5)), "at once")
     ws:send("two")
@@ -516,7 +517,7 @@ check.test("an early wake is kept for the next suspend and does not end accept",
     local kept
     local port = process.serve_on(loop, http.task(function(request, response)
       tasks.current():wake("early")
-      -- Without a time to wait, it opens in the loop's next round.
+      -- With the time-out 0, the WebSocket opens in the loop's next round.
       local ws = assert(websocket.accept(request, response, { timeout = request.path == "/now" and 0 or nil }))
       check.equal(ws:receive(5), "hello")
       kept = tasks.current():suspend(1)

@@ -58,6 +58,8 @@ const char *inet_ntop(int, const void *, char *, size_t);
 int getnameinfo(const struct fw_sockaddr *, int, char *, uint32_t, char *, uint32_t, int);
 
 void GetSystemTimeAsFileTime(uint64_t *);
+int GetProcessTimes(void *, uint64_t *, uint64_t *, uint64_t *, uint64_t *);
+void *GetCurrentProcess(void);
 int QueryPerformanceCounter(int64_t *);
 int QueryPerformanceFrequency(int64_t *);
 void Sleep(uint32_t);
@@ -111,7 +113,7 @@ net.WSAStartup(0x0202, ffi.new("uint8_t[1024]"))
 
 local M = { name = "windows" }
 
--- The numbers of errors are those of Windows. EINPROGRESS is WSAEWOULDBLOCK, which `connect` reports on a non-blocking
+-- The error numbers are those of Windows. EINPROGRESS is WSAEWOULDBLOCK, which `connect` reports on a non-blocking
 -- socket.
 M.constants = {
   AF_UNSPEC = 0, AF_INET = 2, AF_INET6 = 23,
@@ -177,7 +179,15 @@ function M.wall()
   return tonumber(file_time[0]) / 1e7 - 11644473600
 end
 
-M.cpu = os.clock
+local process_times = ffi.new("uint64_t[4]")
+
+--- Processor time of this process, in seconds. On Windows, `os.clock` is the time since its start.
+function M.cpu()
+  -- The times of the start and the end, then the time in the kernel and in the program.
+  local times = process_times
+  C.GetProcessTimes(C.GetCurrentProcess(), times, times + 1, times + 2, times + 3)
+  return tonumber(times[2] + times[3]) / 1e7
+end
 
 function M.sleep(seconds)
   C.Sleep(math.max(0, seconds) * 1000)

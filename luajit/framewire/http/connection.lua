@@ -26,8 +26,8 @@ local FLUSH_AT = 262144
 local MAX_KEPT_OUTPUT = 1048576
 -- The most bytes of a file that are sent before other connections are served.
 local FILE_TURN = 1048576
--- Seconds for which a refused client may continue to send before the connection is closed. During this time, the client
--- can read the error.
+-- Seconds for which a client may continue to send after the last response, before the connection is closed. During this
+-- time, the client can read the response.
 local LINGER = 2
 
 local Connection = {}
@@ -42,9 +42,9 @@ end
 
 Connection.enter = enter
 
--- Enters the phase write, in which the client has to read, or extends its time-out after the client has read something.
--- With HTTPS, this phase has no time-out here, because the TLS stream to the client takes bytes from this connection
--- only in large parts. The TLS stream has a time-out of its own: it sees each byte that the client receives.
+-- Enters the phase write, in which the client has to read. Called again when the client has read something, to extend
+-- the time-out. With HTTPS, this phase has no time-out here, because the TLS stream to the client takes bytes from this
+-- connection only in large parts. The TLS stream has a time-out of its own: it sees each byte that the client receives.
 local function enter_write(self)
   if self.peer then return enter(self, "write", math.huge) end
   -- The time-out has several parts. At the end of each, `expire` checks whether the client reads.
@@ -95,7 +95,8 @@ function Connection:close()
   server:on_closed(fd)
 end
 
--- Sends as much of the open file as the system accepts. Returns false if the connection had to be closed.
+-- Sends as much of the open file as the system accepts, up to FILE_TURN bytes. Returns false if the connection had to
+-- be closed.
 local function push_file(self)
   local file, turn = self.file, FILE_TURN
   while file.left > 0 and turn > 0 do
@@ -406,9 +407,9 @@ function Connection:expire()
       wind_up(self, true)
       if self.phase == "write" then enter(self, "linger", LINGER) end
     end
-  elseif phase == "handler" and not self.late.started then
-    self.late.keep_alive = false
-    self.late:text(503, "the handler did not answer in time\n")
+  elseif phase == "handler" and not self.promised.started then
+    self.promised.keep_alive = false
+    self.promised:text(503, "the handler did not answer in time\n")
   elseif phase ~= "write" or sys.is_stalled(self, self.server.loop.now, self.server.limits.write_timeout) then
     self:close()
   else

@@ -119,7 +119,7 @@ function Client:ask(method, target, headers, body)
 end
 
 --- Waits for the server to close the connection.
----@param timeout? number seconds
+---@param timeout? number how many seconds to wait after the last byte; 5 by default
 ---@return boolean closed
 ---@return string rest the bytes that arrived before that
 function Client:is_closed(timeout)

@@ -6,7 +6,8 @@ local process = require "tests.support.process"
 local worker = require "framewire.worker"
 
 local M = {
-  --- The beginning of a shell command whose program must not use the folder of the user's snapshots and recordings.
+  --- The beginning of a shell command that runs `framewire`. With it, the program stores snapshots and recordings in a
+  --- folder for tests, not in the user's folder.
   with_data = ("FRAMEWIRE_DATA='%s/../target/test-data' "):format(check.root),
 }
 

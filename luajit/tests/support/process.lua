@@ -30,9 +30,8 @@ function M.run_with(main, body, ends)
   check.equal(reason or code, 0, "end of the process that ran during the test")
 end
 
--- `free_port` uses the ports from 20000 to 31999. The system gives only other ports to connections and to listeners on
--- port 0, so none of these can take a port from `free_port` before the test uses it. Processes begin at different
--- ports.
+-- `free_port` uses the ports from 20000 to 31999. For connections and for listeners on port 0, the system chooses only
+-- other ports. So it never takes a port of `free_port` before the test uses it. Processes begin at different ports.
 local PORTS = 12000
 local last_port = ffi.C.getpid() * 97 % PORTS
 

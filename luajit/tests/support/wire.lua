@@ -1,4 +1,4 @@
---- Handshakes and frames of WebSockets, for tests that send and receive their bytes.
+--- Writes and reads handshakes and frames of WebSockets, for tests in which one side does not use framewire.websocket.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -44,7 +44,7 @@ local function mask(data, key)
 end
 
 --- The bytes of a frame. `first` is its first byte: the final bit, the reserved bits and the opcode. The frames of
--- clients are masked. `length` can replace the bytes of the length, but not the bit for a mask.
+-- clients are masked. `length` can replace the bytes of the length; in a masked frame, the mask bit is added to them.
 function M.encode(first, data, is_masked, length)
   local size = #data
   if not length then
