@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import io
 import json
@@ -326,8 +327,8 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
 
 
 def test_rewards_are_not_taken_for_observations(second: Any, tmp_path: Path) -> None:
-    # Rewards and observations both have eight bytes per environment. They are sent as large arrays, which are not part
-    # of the pickled reply.
+    # Rewards and observations both have eight bytes per environment. The observations are in shared memory, so the first
+    # large array of a reply is that of the rewards.
     game = demo_scenario(
         tmp_path,
         "two",
@@ -844,8 +845,9 @@ def test_wrong_arguments_change_nothing(second: Any) -> None:
             fleet.step([0, 0, 0, 4])
         with pytest.raises(InvalidRequest, match=r"actions has the shape \(2,\); use \(4,\)"):
             fleet.step([0, 0])
-        with pytest.raises(InvalidRequest, match="actions has the type float64"):
-            fleet.step([0.5, 0, 0, 0])
+        for kind in (np.float64, np.bool_):
+            with pytest.raises(InvalidRequest, match=f"actions has the type {np.dtype(kind)}"):
+                fleet.step(np.ones(ENVS, dtype=kind))
         assert fleet.state_hashes() == before
     with pytest.raises(InvalidRequest, match="the fleet is closed"):
         fleet.reset()
@@ -866,6 +868,9 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
     assert isinstance(single, framewire.envs.GameEnv)
     single.reset(seed=1)
     single.step(2)
+    # The emulator and copies read the files again.
+    assert single.emulator.read("lives") == 3
+    copy.deepcopy(single).close()
 
 
 def test_a_game_file_without_a_rom_is_refused(tmp_path: Path) -> None:

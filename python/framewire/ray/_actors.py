@@ -150,7 +150,7 @@ class Link:
         self._has_ended = False
 
     def ask(self, name: str, *arguments: Any) -> None:
-        """Sends a call of a method. If the worker is lost, `reply` and `answer` raise the exception."""
+        """Sends a method call. If the worker is lost, `reply` and `answer` raise the exception."""
         try:
             self._connection.send((name, arguments))
         except ConnectionLostError as error:

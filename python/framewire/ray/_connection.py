@@ -53,8 +53,8 @@ class Connection:
 
     Args:
         connected: The socket.
-        timeout: If `receive` gets no data for this many seconds, or the other side does not take a part of a message
-            from `send` within this time, the connection counts as lost. None means no limit.
+        timeout: The connection counts as lost if `receive` gets no data for this many seconds, or if sending the pickle of
+            a message or one of its large arrays takes longer. None means no limit.
     """
 
     def __init__(self, connected: socket.socket, timeout: float | None) -> None:

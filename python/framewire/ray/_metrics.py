@@ -20,7 +20,7 @@ class NodeStats:
 
     Attributes:
         node: The name of the machine and the first digits of the node's id.
-        steps: Steps of single environments.
+        steps: The number of steps. A step of several environments counts once for each of them.
         steps_per_second: Steps per second, measured over the last second or more.
         restarts: Workers that were started on this node to replace lost ones.
         mismatches: Results that differed from earlier results of the same steps, or from those of other nodes.

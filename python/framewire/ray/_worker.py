@@ -91,8 +91,7 @@ class Call(NamedTuple):
         return mask
 
 
-# If an array has more bytes than this, `_digest` adds the bytes as 64-bit numbers. The checksum is that of the sum, which
-# takes less time.
+# If an array has more bytes than this, `_digest` adds them up as 64-bit numbers, and computes the checksum of the sum.
 _LARGE = 65_536
 
 # The program's log of a worker's calls also has an entry for each save, because `Worker.save` makes the environments
@@ -173,7 +172,8 @@ class Worker:
 
         Args:
             call: The reset or step.
-            into: The number of the shared set of arrays for the observations, if there are any.
+            into: The number of the set of shared arrays that gets the observations. If it is None, or no memory is shared,
+                the result contains them.
         """
         vector = self._vector
         is_shared = vector.write_into(into)

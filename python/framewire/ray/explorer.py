@@ -63,8 +63,8 @@ class _Branches:
     def play(self, epoch: int, news: Sequence[_Known], jobs: Sequence[Job], shards: Shards) -> list[Rollout]:
         """Plays branches.
 
-        `news` has the cells that became known since the last call. `epoch` is how many times the cells were forgotten: if
-        it has changed since the last call, forgets all earlier cells first.
+        `news` has the cells that became known since the last call. `epoch` is how many times the cells were forgotten. If
+        this number has changed since the last call, this method first forgets all earlier cells.
         """
         if epoch != self._epoch:
             self._explorer.forget()

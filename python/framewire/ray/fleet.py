@@ -94,8 +94,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     environments save their states and load them again, and libmgba does not restore all of this timing.
 
     The environments are divided among *workers*. A worker is a Ray actor; by default, there is one on each node. The
-    program keeps a saved state of each environment, and the actions since then. So if a node is lost, its environments
-    continue on another node, at the same step.
+    program keeps a saved state of each environment, and the actions that came after it. So if a node is lost, its
+    environments continue on another node, at the same step.
 
     Steps and resets write their results into two sets of arrays in turn. So the result of a call does not change during
     the next call, but the call after that overwrites it. The observations of `recv` do not change during the next step
@@ -166,6 +166,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._cores_per_worker = cores_per_worker
         self._checkpoint_every = checkpoint_every
         self._keeps_over = mode is AutoresetMode.DISABLED
+        # Without autoreset: which environments have ended an episode, so that they must be reset before the next step.
         self._over = np.zeros(num_envs, dtype=np.bool_)
         # Which environments have been reset at least once.
         self._has_begun = np.zeros(num_envs, dtype=np.bool_)
@@ -621,7 +622,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         shape = (count, *(space.shape or ()))
         if values.shape != shape:
             raise InvalidRequest(f"actions has the shape {values.shape}; use {shape}", parameter="actions")
-        if values.dtype.kind not in "iub":
+        is_discrete = isinstance(space, gymnasium.spaces.Discrete)
+        # The workers refuse booleans as the number of an action.
+        if values.dtype.kind not in ("iu" if is_discrete else "iub"):
             raise InvalidRequest(f"actions has the type {values.dtype}; use whole numbers", parameter="actions")
         last = int(space.n) - 1 if isinstance(space, gymnasium.spaces.Discrete) else 1
         wrong = values[(values < 0) | (values > last)]

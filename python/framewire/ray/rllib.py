@@ -7,7 +7,9 @@ environment runners then has a `GameVectorEnv`. docs/fleets.md has an example.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import ray
@@ -54,8 +56,12 @@ def _environment(files: GameFiles, scenario: str | None, config: Mapping[str, An
     """Creates one environment, or a vector of `num_envs` environments if RLlib requests that."""
     options = dict(config)
     num_envs = options.pop("num_envs", None)
-    with files.unpacked() as (game, path):
-        if num_envs is None:
-            return GameEnv(game, scenario, rom=path, **options)
-        # RLlib keeps the arrays of all steps of an episode, so each step must return new ones.
-        return GameVectorEnv(game, scenario, num_envs=num_envs, rom=path, **{"copy": True, "threads": 1, **options})
+    with ExitStack() as stack:
+        game, path = stack.enter_context(files.unpacked())
+        if num_envs is not None:
+            # RLlib keeps the arrays of all steps of an episode, so each step must return new ones.
+            return GameVectorEnv(game, scenario, num_envs=num_envs, rom=path, **{"copy": True, "threads": 1, **options})
+        env = GameEnv(game, scenario, rom=path, **options)
+        # The emulator and the copies of an environment open the files again.
+        weakref.finalize(env, stack.pop_all().close)
+        return env

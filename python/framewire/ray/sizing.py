@@ -70,7 +70,7 @@ class Prediction:
 
     Attributes:
         workers: The number of workers.
-        steps_per_second: Steps of single environments per second with `step`, which waits for all workers.
+        steps_per_second: Environment steps per second with `step`, which waits for all workers.
         steps_per_second_async: The same with `send` and `recv`.
         limit: What limits the speed with `send` and `recv`: "cores", "program" or "network".
         efficiency: `steps_per_second_async` divided by the steps per second of the cores alone.
@@ -88,8 +88,8 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
     workers = max(1, -(-plan.cores // plan.cores_per_worker))
     envs = plan.cores * plan.envs_per_core
     size = envs * plan.observation_bytes
-    # The time that each part (cores, program, network) needs for one step of all environments, without waiting for
-    # others.
+    # The time that each part (cores, program, network) needs for one step of all environments, if it never waits for
+    # the other parts.
     real_cores = plan.cores if plan.machine_cores is None else min(plan.cores, plan.machine_cores)
     is_busy = plan.machine_cores is None or plan.cores >= plan.machine_cores
     step_seconds = costs.busy_step_seconds if is_busy else costs.step_seconds
