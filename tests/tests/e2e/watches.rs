@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 use framewire_e2e::{FrameClient, demo};
 use framewire_protocol::event::discontinuity::{GAME, RESET};
@@ -26,8 +27,11 @@ impl Events {
     /// Waits for the next event with this name, and returns its data.
     #[track_caller]
     fn wait_for(&mut self, name: &str) -> Value {
+        let end = Instant::now() + PATIENCE;
         let mut found = false;
         loop {
+            // The comments of an idle stream restart the read time-out.
+            assert!(Instant::now() < end, "no {name} in time");
             let mut line = String::new();
             assert!(
                 self.0.read_line(&mut line).expect("a line in time") > 0,
