@@ -82,8 +82,8 @@ browser: setup-test lint-page
 browser-baselines:
 	$(MAKE) browser ARGS="look --update-snapshots=all"
 
-# Tests the channel's rings with every interleaving of two threads that has at most two or three preemptions. This takes 15
-# seconds.
+# Tests the channel's rings with loom: with every interleaving of two threads that has at most three preemptions, or two in
+# one of the tests. This takes 15 seconds.
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --locked --release -p framewire-channel --lib model
 

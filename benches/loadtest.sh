@@ -1,5 +1,6 @@
 #!/bin/sh
-# Measures how many requests the load tester itself can send from one processor core, to an nginx that only echoes.
+# Measures how many requests per second the load tester itself can send from one processor core, to an nginx that only
+# echoes.
 # Measures wrk with the same server. Prints tables, and writes the load tester's reports, OUT/loadtest-closed.json and
 # OUT/loadtest.json, and the output of wrk, OUT/loadtest-wrk.txt.
 #

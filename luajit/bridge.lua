@@ -61,7 +61,7 @@ local function forward(message, response)
   end)
 end
 
--- Makes a handler that forwards the query's message, or the body of a POST.
+-- Makes a handler that forwards `prefix`, followed by the query's message or the body of a POST.
 local function route(prefix)
   return function(request, response)
     local message = request:param("message") or request.method == "POST" and request.body or ""
@@ -82,7 +82,7 @@ local echo_method = options["echo-key"] == "none" and "POST" or "GET"
 local ok, message = http.serve {
   port = options.port,
   host = options.host,
-  -- The link itself reports that a reply takes longer than --timeout. The server must not give up earlier.
+  -- If a reply takes longer than --timeout, the link itself reports this. The server must not give up earlier.
   limits = { handler_timeout = options.timeout / 1000 + 10 },
   handler = http.guard(http.routes {
     [echo_method .. " /mgbaendpoint"] = echo,

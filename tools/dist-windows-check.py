@@ -38,7 +38,7 @@ class Wine:
         self.environment = {**os.environ, "WINEPREFIX": str(ROOT / "target/wine"), "WINEDEBUG": "-all"}
 
     def start(self, *words: str, errors: int | None = None) -> subprocess.Popen[str]:
-        """Starts the program. Its errors are shown, unless `errors` says where else they go, as in `subprocess.Popen`."""
+        """Starts the program. `errors` is the argument `stderr` of `subprocess.Popen`; with None, the errors are shown."""
         command = ["wine", str(self.program), *words]
         null, pipe = subprocess.DEVNULL, subprocess.PIPE
         return subprocess.Popen(

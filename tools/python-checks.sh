@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the environments with Gymnasium 1.2.2, the version that RLlib 2.60 needs, and with the checks of
 # Stable-Baselines3 and RLlib. Also tests the metrics that Ray exports for fleets (docs/fleets.md). The necessary
-# packages go into target/python-checks and take 6 GB. `make test` uses the newest Gymnasium, and skips these checks
+# packages go into target/python-checks and take 6 GB. `make test` uses a newer Gymnasium, and skips these checks
 # because they need PyTorch and `ray[default]`.
 #
 #     tools/python-checks.sh [PYTEST_ARGUMENT...]

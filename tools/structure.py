@@ -64,9 +64,9 @@ def wrong_dependencies() -> list[str]:
     return found
 
 
-# The names that types in several files of a crate may share, because each subcommand has its own such type.
+# Names of types that may occur more than once in a crate: each subcommand has a type with such a name.
 SEVERAL = {("framewire", "Args"), ("framewire", "Command")}
-# The largest number of files in a cycle of imports.
+# The largest number of files that may be in a cycle of imports in crates/http.
 LARGEST_CYCLE = 10
 
 

@@ -1,5 +1,5 @@
---- Functions for all benchmarks: they start and stop programs, pin them to processor cores, and measure their
--- processor time.
+--- Functions that several benchmarks use: they start and stop programs, pin them to processor cores, and measure their
+-- processor time and memory.
 
 -- The methods of a started program.
 local process = {}

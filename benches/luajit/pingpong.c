@@ -37,7 +37,7 @@ static void await(_Atomic uint64_t *word, uint64_t value)
         ;
 }
 
-/* Returns the seconds for `count` round trips. The round trips before them, a tenth as many, are not measured. */
+/* Returns the seconds for `count` round trips. Before these, it makes a tenth as many, which it does not measure. */
 static double line(int here, int there, uint64_t count)
 {
     _Atomic uint64_t *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

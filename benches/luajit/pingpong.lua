@@ -34,9 +34,9 @@ local function fail(message)
   os.exit(1)
 end
 
--- The tasks of the other side. After the message "p COUNT", it echoes COUNT messages, and after "s COUNT", it receives
--- a stream of COUNT messages. It ends when the channel is closed. Each loop is in a function of its own, so that LuaJIT
--- compiles it separately.
+-- The tasks of the other side. After the message "p COUNT", it echoes COUNT messages. After "s COUNT", it receives a
+-- stream of COUNT messages and then sends "done". It ends when the channel is closed. Each loop is in a function of its
+-- own, so that LuaJIT compiles it separately.
 local tasks = {}
 
 function tasks.p(sender, receiver, count)

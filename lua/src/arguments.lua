@@ -4,7 +4,7 @@
 --              a refusal
 --  expected    says in error texts what `read` accepts; not needed if `read` raises its own refusals
 --  low, high   the smallest and the largest number that is accepted
---  check       a function that checks a value in some other way, and raises a refusal
+--  check       a function that checks a value in some other way, and raises a refusal if the value is not accepted
 --  narrow      true if the binary form of the type can also represent values that are not accepted
 --  free        true if the text may contain commas; in a text message, this argument gets all text that belongs to no
 --              other argument

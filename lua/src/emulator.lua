@@ -1,4 +1,4 @@
--- Functions that implement operations. They call mGBA's functions, and work around their bugs.
+-- Functions that implement operations by calling mGBA's functions. They work around bugs of mGBA.
 
 local files = require "files"
 local game = require "game"

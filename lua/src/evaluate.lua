@@ -5,9 +5,9 @@ local concat, format, gsub, tointeger = table.concat, string.format, string.gsub
 
 -- How many instructions the code of one request may run, and how many more the conversion of its values to text may
 -- run. Each of the two takes about 15 ms, during which mGBA runs no frame. With mGBA's setting `videoSync`, a callback
--- of more than 50 ms stops emulation until mGBA is started again.
+-- of more than 50 ms can stop emulation until mGBA is started again.
 local INSTRUCTIONS = 5000000
-local PERIOD = 100000 -- instructions between two checks of their count
+local PERIOD = 100000 -- instructions between two checks of this limit
 -- The same in a coroutine. Each new coroutine also counts as this many instructions, because it can end before its
 -- first check.
 local THREAD_PERIOD = 250
@@ -163,13 +163,14 @@ local function print_line(...)
   write(concat(parts, "\t"))
 end
 
-local console_lines = {}
+-- The global `console` of the code. It is like mGBA's, but its lines are added to the output.
+local own_console = {}
 for _, level in ipairs { "log", "warn", "error" } do
-  console_lines[level] = function(_, text)
+  own_console[level] = function(_, text)
     write(to_text(text))
   end
 end
-setmetatable(console_lines, {
+setmetatable(own_console, {
   __index = function(_, name)
     return function(_, ...)
       return console[name](console, ...)
@@ -255,7 +256,7 @@ local threads = setmetatable({
 }, { __index = coroutine })
 
 -- The globals of the code. They are kept from one request to the next, and other scripts do not see them.
-local own = { print = print_line, console = console_lines, coroutine = threads }
+local own = { print = print_line, console = own_console, coroutine = threads }
 setmetatable(own, {
   __index = function(_, name)
     if name == "emu" and emu then
@@ -300,7 +301,7 @@ local function evaluate(source)
   end
   output = { lines = {}, bytes = 0 }
   local values = limited(code)
-  -- Values and errors can have a metamethod `__tostring`, which is code of the client too.
+  -- The conversion is limited too: values and errors can have a metamethod `__tostring`, which is code of the client.
   local converted = limited(function()
     if values[1] then
       return reply { n = values.n - 1, table.unpack(values, 2, values.n) }

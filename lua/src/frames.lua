@@ -59,7 +59,8 @@ function frames.encode_reply(id, frame, count, results)
   return frames.encode_reply_head(id, frame, count, #results) .. results
 end
 
--- Corrects the reply to a batch with `advance`, if `advance` ended at `frame` and not at the expected frame.
+-- Replaces the predicted frame in the reply to a batch that ends with `advance`: `frame` is the frame that was really
+-- reached. If `advance` succeeded, its result is replaced too.
 function frames.at_frame(reply, frame)
   local front, results = sub(reply, 1, 9), sub(reply, 14)
   if sub(results, -10, -9) == "\0\3" then
@@ -68,7 +69,7 @@ function frames.at_frame(reply, frame)
   return front .. pack("<I4", frame) .. results
 end
 
--- Like `at_frame`, but also replaces the result of `advance` with a refusal.
+-- Like `at_frame`, but replaces the result of `advance` with a refusal.
 function frames.with_refusal(reply, frame, status, text)
   local _, _, id, _, count, at = unpack("<I4I1I4I4I2", reply)
   local results = sub(reply, at)

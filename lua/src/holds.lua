@@ -115,9 +115,9 @@ local function new(press, release)
     end
   end
 
-  -- Takes these keys away from running holds and timelines, for example when a client sets the keys directly. Waiting
-  -- holds keep waiting. The keys in `up` are released in this frame, so no hold may press them before the next frame:
-  -- otherwise the game would not see the release.
+  -- Takes `keys` away from running holds and timelines, for example when a client sets the keys directly. Waiting holds
+  -- keep waiting. `up` are the keys that are released in this frame. No hold may press them, or the keys that were
+  -- taken away, before the next frame: otherwise the game would not see the release.
   function holds.let_go(keys, up)
     for key = 0, 9 do
       local owned = keys & 1 << key ~= 0 and owner[key]

@@ -5,7 +5,7 @@ local MIB = 1024 * 1024
 local limits = {
   message = 8 * MIB, -- bytes of a text message
   frame = 24 * MIB, -- bytes of a binary frame, length field excluded
-  range = 16 * MIB, -- bytes of memory that one operation reads; a copy for tests, because optable.lua sets this limit
+  range = 16 * MIB, -- bytes of memory that one operation reads; for tests only, because optable.lua has this limit too
   write = MIB // 4, -- bytes that one operation writes: no writable memory is larger
   ops = 4096, -- operations in a batch
   trace = 128, -- bytes of a request's name in logs
@@ -20,7 +20,7 @@ local limits = {
   -- At the beginning of a backlog of requests, replies are held back until they have this many bytes. While the backlog
   -- lasts, this number doubles each time that it is reached, up to `full_outbox` (connection.lua).
   first_hold = MIB // 4,
-  silent_seconds = 10, -- how long a link that has sent a ping may then send nothing
+  silent_seconds = 10, -- how long a link may send nothing, once it has sent a ping
   unread_seconds = 10, -- how long a client may read none of its replies
   backlog = 512, -- clients that can connect between two frames; the system's own limit may be lower
   connections = 400, -- at the same time; at file descriptor 1024, select() terminates mGBA
@@ -48,9 +48,9 @@ local limits = {
   watch_length = 4096, -- bytes of a range
   watches = 256, -- watches of a connection
   watched_ranges = 2048, -- ranges that a connection watches
-  watched_bytes = 65536, -- and their bytes
+  watched_bytes = 65536, -- bytes of all these ranges
   all_ranges = 4096, -- ranges that all connections watch together
-  all_bytes = 262144, -- and their bytes
+  all_bytes = 262144, -- bytes of all these ranges
 
   frame_bytes = 3 * MIB // 8, -- bytes that requests move in a frame: the size of the GBA's work RAM and video RAM
   read_part = 64 * 1024, -- bytes of a ROM that are read at once for a request that reads more

@@ -19,9 +19,8 @@ local timeout = 0 -- seconds
 local owner -- the session of the link that began lockstep
 local unheard = 0 -- seconds that a frame has waited without a byte from the owner
 local wanted, done = 0, 0 -- how many frames were asked for, and how many of them have run
--- By session: a list of its `advance`s. `frames` is how many frames an `advance` asked for. `last` is the value of
--- `done` after the last of these frames. If lockstep ends before that frame, `run` is set to how many of the frames
--- have run.
+-- By session: a list of its `advance`s. Each has these fields: `frames` is how many frames it asked for. `last` is the
+-- value of `done` after the last of these frames. If lockstep ends earlier, `run` is how many of the frames have run.
 local goals = {}
 -- How many seconds the current frame has waited, and how many it had waited at the last request of a client.
 local waited, asked = 0, 0
@@ -32,7 +31,7 @@ function lockstep.begin(session, seconds)
   lockstep.on, owner, unheard, timeout, asked = true, session, 0, seconds, waited
 end
 
--- Ends lockstep. mGBA then runs the remaining frames at its own speed.
+-- Ends lockstep. mGBA then runs at its own speed again.
 function lockstep.stop()
   for _, list in pairs(goals) do
     for _, goal in ipairs(list) do

@@ -16,7 +16,7 @@ local BAD_ARGUMENT, UNSUPPORTED = refusal.BAD_ARGUMENT, refusal.UNSUPPORTED
 
 local memory = {
   ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true },
-  rom_writes = 0, -- how many times a client has written to the ROM in memory
+  rom_writes = 0, -- how many times clients have, or may have, written to the ROM in memory
 }
 
 local GAME_BOY_ADVANCE = 0
@@ -37,7 +37,7 @@ local SAVE = 0x0E000000
 local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
 local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
 
--- What is known about the console and its domains. It is forgotten in each frame.
+-- What is known about the console and its domains. It is forgotten after each frame.
 local advance
 local domains, sizes = {}, {}
 

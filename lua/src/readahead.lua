@@ -43,7 +43,7 @@ function readahead.begin(request)
     local at, has_ports = address_place(request, place)
     if at and not (has_ports and ports) then
       local length = request[place + at + 1]
-      -- `rest` counts down to 0, because the parts are read from the last to the first.
+      -- The field `rest` counts down to 0, because the parts are read from the last to the first.
       local each = { place = place, at = at, length = length, parts = {}, rest = length }
       if has_ports then
         ports = each

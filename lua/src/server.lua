@@ -23,7 +23,7 @@ local clock = os.clock
 -- For this many ticks after a request, the script uses the whole serving time to wait for the next request.
 local LINGER = ticks.per_second
 -- If the clock has advanced by this many seconds between two frames, mGBA was paused. The clock counts whole seconds,
--- so this is at least one second, and normal frames never count as a pause.
+-- so more than one second has passed then. Normal frames never take that long.
 local PAUSE = 2
 local LEAST_SECONDS = 0.002 -- clients get this much of each frame even if frames are missing (steering.lua)
 

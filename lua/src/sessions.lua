@@ -34,8 +34,8 @@ function sessions.new()
     answered = nil, -- the link has received the replies to all requests before this id; they are forgotten
     dropped = nil, -- the highest id whose reply was forgotten because there were too many
     connection = nil,
-    -- A list of the replies to requests with an `advance` whose frames have not all run, each with the `advance` (`goal`)
-    -- and the request's id, key and connection. They are sent when the frames have run. Nil if there are none.
+    -- A list of late replies: replies to requests with an `advance`, which are sent when its frames have run. Each has
+    -- the `advance` (`goal`), and the id, the key and the connection of its request. Nil if there are no late replies.
     late = nil,
     running = {}, -- by id: the request, if it waits for the end of a run
     used = 0, -- a number that grows with each use, to find the session that was used longest ago
@@ -198,7 +198,7 @@ local function finish(session, late)
   late.reply, late.final = reply, true
 end
 
--- Makes final those late replies of a session whose frames have run, or for which lockstep has ended too early.
+-- Makes the late replies of a session final if their frames have run, or if lockstep has ended too early.
 function sessions.finish(session)
   if not unfinished[session] then
     return

@@ -9,7 +9,7 @@ local steering = {
   MAX_BUDGET = 10, -- milliseconds of the 16.7 in a frame; mGBA's window must not wait longer than 10
 }
 
-local FAST_RATE = 70 -- frames per second that mean fast-forward; fewer could be mGBA catching up
+local FAST_RATE = 70 -- from this many frames per second on, this is fast-forward; fewer could be mGBA catching up
 -- With more missing frames than this, the budget is cut. The number of frames in a second can always be off by one.
 local TOLERANCE = 1.5
 -- Idle milliseconds in a frame. With at least this many, the budget is not the reason for missing frames.

@@ -14,10 +14,10 @@ local stopwatch = {
   gap = LONGEST / 2, -- seconds that a wait is assumed to last when it ends early; fixed if there is no clock
 }
 
--- The number of serving times, the number of waits that ended early, the seconds in which the script worked or waited
--- to the end, and all seconds by the clock. After every SAMPLES serving times, these are set to 0 again.
+-- The number of serving times; the number of waits that ended early; the seconds of work, and of waits that ran to
+-- their end; and all seconds by the clock. After every SAMPLES serving times, these are set to 0 again.
 local servings, early, known, whole = 0, 0, 0, 0
--- A clock that also runs while this script is blocked; coarse, but right on average. It is nil if there is none.
+-- A clock that also runs while this script is blocked; coarse, but right on average. Nil if there is no such clock.
 local wall
 local began -- the time on this clock at which the serving time began
 
@@ -59,7 +59,7 @@ function stopwatch.wait_uncounted(socket)
 end
 
 -- Returns a function that returns the seconds since its last call. Its first call returns the seconds since the call of
--- `lap`. It uses the clock if there is one. Otherwise it uses its argument, the time `spent` so far.
+-- `lap`. The function uses the clock if there is one, and otherwise its argument: the seconds `spent` so far.
 function stopwatch.lap()
   local before = wall and wall() or 0
   return function(spent)

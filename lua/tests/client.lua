@@ -14,8 +14,8 @@ local client = {
 local END = client.END
 
 -- Connects a client. Returns the client's socket, the script's connection, and a function that gives the connection a
--- turn. This turn has no time limit, so that no result depends on the speed of this machine. If the function gets an
--- argument, this is the processor time at which the time limit begins.
+-- turn. By default, the turn has no time limit, so that no result depends on the speed of this machine. If the function
+-- gets an argument, the turn has a time limit, which begins at this processor time.
 function client.connect()
   emu, console = fake.emu(client.GAME), fake.console()
   local socket = fake.socket()
@@ -64,8 +64,8 @@ function client.frame(kind, body)
   return string.pack("<s4", string.char(kind) .. body)
 end
 
--- Encodes a request with the batch `batch`, which has `count` operations, or one. The link has the replies to all
--- requests before `answered`.
+-- Encodes a request with the batch `batch`, which has `count` operations (1 by default). The link has the replies to
+-- all requests before `answered`.
 function client.request(id, batch, answered, count)
   return client.frame(frames.REQUEST, string.pack("<I4I4I2", id, answered or 1, count or 1) .. batch)
 end

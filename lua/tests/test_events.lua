@@ -50,9 +50,9 @@ local function link(name)
   return new
 end
 
--- Decodes the binary frames that a link has received since the last call: `reply ID STATUS`; `event COUNT` and the
--- bytes of the items, each of which begins with its kind (docs/protocol.md, section 6); or `kind KIND` for any other
--- frame.
+-- Decodes the binary frames that a link has received since the last call. Returns them as text: `reply ID STATUS`;
+-- `event COUNT` and the bytes of the items, each of which begins with its kind (docs/protocol.md, section 6); or
+-- `kind KIND` for any other frame.
 local function received(socket)
   local list, stream = {}, socket.written
   socket.written = ""

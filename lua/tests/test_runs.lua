@@ -72,7 +72,7 @@ local function ends(reply)
   return table.concat(list, "; ")
 end
 
--- Makes `emu` count the keys that are held. Returns a function that returns them.
+-- Makes `emu` record which keys are held. Returns a function that returns their mask.
 local function held_keys()
   local held = 0
   emu.addKeys = function(_, keys) held = held | keys end

@@ -11,7 +11,7 @@ local MINUTE = 60 * ticks.per_second
 
 local server
 
--- Starts a new server that listens at `listener`, calls `run`, and stops the server.
+-- Starts a new server with this listening socket, calls `run`, and stops the server.
 local function serve(run, listener)
   listener = listener or fake.listener()
   emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9 }, fake.console()
@@ -30,7 +30,8 @@ local function served(name, run)
   test(name, function() serve(run) end)
 end
 
--- Defines a test that runs while a new server runs. Its function also gets the clock, whose second is `now`.
+-- Defines a test that runs while a new server runs. Its function also gets a clock: setting its field `now` sets the
+-- time, in seconds.
 local function served_by_clock(name, run)
   served(name, function(listener)
     local real_time, clock = os.time, { now = os.time() }
@@ -265,7 +266,7 @@ local function link(listener, name)
   return new
 end
 
--- A request with this many bytes, which resets the console.
+-- A request that resets the console, and has at least `size` bytes.
 local function long_request(id, size)
   return client.request(id, "\1" .. ("<s4"):pack(("x"):rep(size)) .. "\x80", 1, 2)
 end

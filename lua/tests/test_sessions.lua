@@ -6,7 +6,7 @@ local refusal = require "refusal"
 local sessions = require "sessions"
 local test, eq = harness.test, harness.eq
 
--- A request with a batch of `count` operations, or one.
+-- A request with a batch of `count` operations (1 by default).
 local function request(id, answered, batch, count)
   local data = string.pack("<I4I4I2", id, answered, count or 1) .. batch
   return frames.decode_request(data, 1, #data + 1)

@@ -55,7 +55,7 @@ local function new(block, options)
 end
 
 --- Creates a channel. One other process can attach to it.
----@param name string
+---@param name string 1 to 200 letters, digits, `-`, `_` and `.`, with no `.` at the beginning
 ---@param options? table `spin`: seconds to poll before sleeping (default 50e-6). `slots` and `bulk` set the room for
 --- messages in each direction. `slots`: a power of two from 8 to 65,536 (default 4,096). `bulk`: bytes for long
 --- messages; a multiple of 4,096, from 2 MiB (the default) to 1 GiB. `extra`: bytes of memory that both sides can use

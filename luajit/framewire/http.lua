@@ -48,8 +48,8 @@ local function end_response(answer, request, ok, message)
   end
 end
 
---- Wraps a handler so that it runs as a task of the server's loop. It may then wait, for example for a socket, another
---- task or a time.
+--- Wraps a handler so that it runs as a task of the server's loop. In the task, it may sleep, or wait for a socket or
+--- another task.
 ---@param handler function
 ---@return function handler
 function M.task(handler)

@@ -44,9 +44,9 @@ M.decode = decoder.decode
 -- A table is an array if it has the mark or if its keys are exactly 1 to `#table`. It is an object if all its keys are
 -- strings. An empty table without the mark is an object.
 ---@param value any
----@param options? table `sort`: write the names of objects in alphabetical order; `indent`: write each value on a line
---- of its own, indented for each level by this number of spaces (0 to 64), or by this text of spaces and tabs;
---- `max_depth`: 512 by default, at most 4096
+---@param options? table `sort`: sort the members of each object by name; `indent`: write each value on a line of its
+--- own, indented for each level by this number of spaces (0 to 64), or by this text of spaces and tabs; `max_depth`:
+--- 512 by default, at most 4096
 ---@return string|nil text
 ---@return string? message what cannot be encoded, and where it is in the value
 M.encode = encoder.encode

@@ -32,8 +32,9 @@ end
 
 --- Parses a command line. Prints nothing.
 ---@param arguments string[]
----@param spec table `usage` and `about`, for the help, and a list of options: { name, name of its value or nil, help
---- text, kind = "integer", low =, high =, default = }; without `low` and `high`, an integer is 0 to 65,535
+---@param spec table `usage` and `about`, for the help, and a list of options: { name, name of its value, help text,
+--- kind = "integer", low =, high =, default = }; without `low` and `high`, an integer is 0 to 65,535; an option whose
+--- second entry is nil takes no value, and is true if it is given
 ---@return table|nil values by name, with defaults filled in; { help = true } if the command line asks for help
 ---@return string? message
 function M.parse(arguments, spec)

@@ -39,7 +39,7 @@ function M.find(name, port, hints)
   return addresses
 end
 
--- The text of an address: a name or a number, depending on the flags for getnameinfo.
+-- Returns an address as text: as a host name or in digits, depending on the flags for getnameinfo.
 local function describe(entry, flags)
   local address = ffi.cast("const struct fw_sockaddr *", entry.bytes)
   local status = net.getnameinfo(address, #entry.bytes, text_buffer, ffi.sizeof(text_buffer), nil, 0, flags)

@@ -87,7 +87,7 @@ function Block:close()
   self.data, self.handle = nil, nil
 end
 
---- Does nothing. Call it in a loop that waits for a change of memory; see above.
+--- Does nothing. Call it in a loop that waits for a change of memory; the beginning of this file says why.
 function M.pause()
   C.abs(0)
 end

@@ -291,7 +291,7 @@ end
 ---@param interest integer READ, WRITE or their sum
 ---@param timeout? number seconds; forever if left out
 ---@return true|nil ready
----@return string? message "timeout"
+---@return string? message "timeout" or an error, such as "closed" if the socket has been closed meanwhile
 function Socket:wait(interest, timeout)
   -- Without this check, poll would ignore the descriptor -1 and wait.
   if self.fd < 0 then return nil, "the socket is closed" end
@@ -337,7 +337,7 @@ end
 ---@param limit? integer maximum number of bytes, 65,536 by default
 ---@param timeout? number seconds; forever if left out
 ---@return string|nil data
----@return string? message "timeout" or "closed"
+---@return string? message "timeout", "closed" or an error
 function Socket:read(limit, timeout)
   local deadline = time.deadline(timeout)
   while true do

@@ -17,7 +17,7 @@ local poller = require "framewire.poller"
 local sys = require "framewire.sys"
 
 local READ, WRITE = poller.READ, poller.WRITE
--- The most bytes of one receive, and the most receives in a row before the loop serves other descriptors.
+-- The most bytes to receive with one call, and the most calls in a row before the loop serves other descriptors.
 local CHUNK, TURN = 65536, 4
 -- The most connections to accept in a row.
 local ACCEPT_TURN = 64
@@ -109,8 +109,8 @@ end
 ---@param data string
 ---@return boolean|nil more true: continue; false: the bytes were accepted, but the buffer is now full, so wait for
 --- `on_drain`; nil: the bytes were not accepted
----@return string? message "closed", "finished", "too much unsent", which also means that the stream is closed, or a
---- message about the type of `data`
+---@return string? message "closed"; "finished"; "too much unsent" (this call has closed the stream); or a message about
+--- the type of `data`
 function Stream:write(data)
   if type(data) ~= "string" then return nil, "a stream writes strings, not values of type " .. type(data) end
   return self:write_bytes(data, #data)

@@ -1,5 +1,5 @@
---- The running operating system: its declarations and constants, how to report its errors, and what all kinds of
--- sockets do in the same way. The rest of the library uses this module. Only ffi/bsd.lua checks `ffi.os` too.
+--- The running operating system: its declarations and constants, how to report its errors, and what is the same for all
+-- kinds of sockets. The rest of the library uses this module. Only ffi/bsd.lua checks `ffi.os` too.
 
 local ffi = require "ffi"
 
@@ -52,7 +52,7 @@ function sys.pause_accepting(loop, listener, number)
   return true
 end
 
---- How many times during its time-out `is_stalled` must be called.
+--- How many times `is_stalled` must be called during a time-out.
 sys.STALL_CHECKS = 4
 
 --- Whether the other side of a socket has received no byte for a whole time-out. The system can hold many bytes, so the

@@ -256,8 +256,9 @@ function schedule(task, ...)
   end)
 end
 
---- Makes a task that waits in `M.suspend` continue in the loop's next round. The task may have left that wait for
---- another wait of the library. So after each such wait, the task checks again what it waits for.
+--- Makes a task that waits in `M.suspend` continue in the loop's next round. By now, the task may wait in `M.suspend`
+--- for something else. So code that calls `M.suspend` checks afterwards whether it got what it waits for, and suspends
+--- the task again if not.
 ---@param task table
 function M.resume(task)
   if task.waiting == LIBRARY then schedule(task) end
@@ -350,7 +351,8 @@ function M.start(loop, body, ...)
     --- Whether the task has ended; and then, in `ok`, whether it ended without an error.
     done = false,
     ok = nil,
-    --- While the task waits: a `Wait` object for a descriptor, a `Joiners` object in `join`, or true for anything else.
+    --- While the task waits: a `Wait` object for a descriptor, a `Joiners` object in `join`, `LIBRARY` in `M.suspend`,
+    --- or true in a sleep and in `Task:suspend`.
     waiting = nil,
     --- When the current wait ends with "timeout".
     deadline = nil,

@@ -63,7 +63,7 @@ local run = ffi.cast("void *(*)(void *)", function()
   if notify then require("framewire.sys").notify(notify) end
   return nil
 end)
-FW_THREAD = run -- otherwise the collector would free it
+FW_THREAD = true -- for framewire.thread in this state
 return tonumber(ffi.cast("intptr_t", run)), function() return unpack(results, 1, result_count) end
 ]]
 

@@ -40,7 +40,7 @@ end
 --- Connects to a socket.
 ---@param path string as for `listen`
 ---@param timeout? number seconds, 5 by default
----@return table|nil socket, string? message, integer? number the system's number of the error
+---@return table|nil socket, string? message, integer? number the system's error number
 function M.connect(path, timeout)
   local address, length = address_of(path)
   if not address then return nil, length end

@@ -36,7 +36,7 @@ local bytes_of = ffi.typeof("uint8_t[?]")
 local TEXT, BINARY, CLOSE, PING, PONG =
   protocols.TEXT, protocols.BINARY, protocols.CLOSE, protocols.PING, protocols.PONG
 local BUSY = tasks.BUSY
--- The most receives in a row, before a task lets the loop do other work.
+-- A task receives at most this many times in a row before it lets the loop do other work.
 local TURN = 16
 -- An output buffer that has grown larger than this is replaced by a small one.
 local MAX_KEPT_OUTPUT = 1048576
@@ -138,7 +138,7 @@ function note_end(self, code, reason)
   if self.ended then return end
   self.ended, self.code, self.reason = true, code, reason
   if self.timer then self.timer:cancel() end
-  -- With callbacks, the connection counts until it is closed.
+  -- With callbacks, the server counts the WebSocket until its connection is closed.
   if self.server and not self.stream then self.server:release(self) end
   call(self, self.on_close, code, reason)
 end
@@ -150,7 +150,8 @@ local function end_connection(self)
     return self.socket:close()
   end
   if self.is_client then return close_later(self) end
-  -- The server closes its side of the connection when everything has been sent, and then waits for the client's end.
+  -- The server closes its side of the connection when everything has been sent, and then waits until the client closes
+  -- the other side.
   self.stream.on_finish = function() close_later(self) end
   self.stream:finish()
 end
@@ -446,7 +447,8 @@ local M = {}
 
 --- Answers a request by opening a WebSocket. With `on_message`, the WebSocket runs on the server's loop, even after the
 -- handler has returned. Without it, call this function in a task (`http.task`); it returns when the WebSocket is open,
--- and the WebSocket closes when the handler returns.
+-- and the WebSocket closes when the handler returns. Raises an error for a wrong option, and without `on_message`
+-- outside of a task.
 ---@param request table
 ---@param response table
 ---@param options? table callbacks, each with the WebSocket as first argument: `on_open(ws)`, `on_message(ws, data,

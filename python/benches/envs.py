@@ -84,7 +84,7 @@ def channel(program: Path, rom: Path) -> Iterator[Callable[[float], float]]:
     steps: list[str | Path] = ["luajit", ROOT / "benches/luajit/steps.lua", name]
 
     def measure(seconds: float) -> float:
-        # The client runs a number of frames. At 7,000 frames per second, they take `seconds`.
+        # The client takes a number of frames instead of seconds. It runs about 7,000 frames per second.
         frames = str(int(7000 * seconds))
         return float(subprocess.run([*steps, frames], check=True, capture_output=True, text=True).stdout)
 
@@ -155,7 +155,7 @@ def with_maximum(game: str) -> str:
 
 
 def vectors(figures: Figures, bare: Callable[[float], float], game: Path, peer: Callable[[str], dict[str, Any]]) -> None:
-    """Measures frames per second of 64 environments. A step has four frames; four grey 84x84 pictures are observed."""
+    """Measures the frames per second of 64 environments. A step has four frames; four grey 84x84 pictures are observed."""
 
     def frames(game: Path | None) -> Callable[[float], float]:
         def measure(seconds: float) -> float:

@@ -94,7 +94,7 @@ class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
         self._emulator.close()
 
     def _lockstep(self) -> None:
-        # RLlib sends no requests while it learns. Lockstep ends after this many milliseconds without one.
+        # While RLlib learns, nothing sends requests. Lockstep ends after this many milliseconds without a request.
         self._emulator.lockstep(60_000)
 
     def _observe(self) -> tuple[npt.NDArray[np.float32], int, int]:

@@ -1,4 +1,4 @@
-"""Moves the bytes of the asynchronous client, over one connection in the event loop that created the client."""
+"""Sends and receives the bytes of the asynchronous client over one connection, in the client's event loop."""
 
 from __future__ import annotations
 

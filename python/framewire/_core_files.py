@@ -41,7 +41,7 @@ class CoreRecording:
     def stop(self) -> RecordingInfo:
         """Ends the recording and stores it under its name.
 
-        If it cannot be stored, it is kept in memory. So this method can be called again, even after a change of `name`.
+        If it cannot be stored, it is kept in memory. Then you can set another `name`, and call this method again.
         """
         if self._ended is None:
             if self._data is None:

@@ -35,7 +35,7 @@ IN_FLIGHT = 512
 """The largest number of sent requests without a reply; others wait. The server accepts 1,024 per connection."""
 
 MOST_KEYS = 50_000
-"""The largest number of idempotency keys that a client uses in `KEY_LIFE`. The server remembers 131,072 in total."""
+"""The most idempotency keys that a client uses in `KEY_LIFE` seconds. The server remembers 131,072 in total."""
 
 KEY_LIFE = 600.0
 """How many seconds the server remembers an idempotency key."""
@@ -115,7 +115,8 @@ class Pending(ABC):
         repeatable: Whether the request can be sent again: it changes nothing, or it has a key.
         sends: How many times the request was sent.
         sent: When it was sent for the first time.
-        lost: The earliest time at which its reply can have been lost; None if no connection broke after it was sent.
+        lost: For a request with a key: the earliest time at which its reply can have been lost. None if no connection
+            broke after the request was sent.
     """
 
     __slots__ = ("id", "key", "lost", "message", "method", "params", "repeatable", "sends", "sent")
@@ -225,7 +226,7 @@ class Session:
         self.numbers: dict[int, Subscription] = {}
         self.open = False
         self.lockstep = False
-        # Lockstep ended with its connection while no request was open. The next request fails with this error.
+        # Set if lockstep ends with its connection while no request is open. The next request fails with this error.
         self._lockstep_error: FramewireError | None = None
         self.heard = 0.0
         self.pinged: float | None = None
@@ -389,7 +390,7 @@ class Session:
             again.id = self._last_id
             again.message = _request(again, again.params)
             self._send(again)
-        # The server may have forgotten the keys of these requests, so it would perform them again.
+        # Do not repeat requests whose keys the server may have forgotten: it would perform them again.
         since = time.monotonic() - KEY_LIFE
         forgotten = [each for each in self._unsent if each.lost is not None and each.lost <= since]
         for each in forgotten:

@@ -274,6 +274,9 @@ class AsyncClient:
             frames: The number of frames.
             wait: Whether to wait until the keys are released. This fails if no frames run, for example while the
                 emulator is paused.
+
+        Raises:
+            Conflict: Another timeline has one of these keys.
         """
         return await self._keys(calls.press(keys, frames), wait)
 
@@ -285,6 +288,9 @@ class AsyncClient:
                 pairs such as `[("A", 2), ("", 10)]`.
             wait: Whether to wait until the keys are released.
             append: Whether to begin after the end of all other timelines, instead of in the next frame.
+
+        Raises:
+            Conflict: Another timeline has one of these keys, and `append` is false.
         """
         return await self._keys(calls.play(presses, append), wait)
 
@@ -300,7 +306,7 @@ class AsyncClient:
         return await self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     async def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it is still playing."""
+        """Whether a timeline ended early; None while it is still playing. The last 16,384 that ended are known."""
         return await self._transport.perform(calls.progress(timeline.id))
 
     @starting
@@ -426,6 +432,8 @@ class AsyncClient:
     async def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
         """Waits until an expression is true. It is evaluated at once, and then after each frame. The game must be running.
 
+        `timeout_frames` is a number from 1 to 216,000, which is an hour of the game.
+
         Raises:
             WaitTimeout: The expression did not become true in `timeout_frames` frames.
         """
@@ -507,9 +515,12 @@ class AsyncClient:
         Args:
             name: The name of the recording. If it is None, the current time becomes the name.
             start: `state`, the current state, or `power-on`, which resets the console.
-            every: Frames from one hash of the picture to the next; 60 by default.
+            every: Frames from one hash of the picture to the next, from 1 to 3,600; 60 by default.
             note: Text to store in the recording.
             replace: Whether to overwrite a recording with the same name.
+
+        Raises:
+            Conflict: The name is in use, and `replace` is false; or a recording is being made.
         """
         info = await self._transport.perform(calls.start_recording(name, start, every, note, replace))
         return AsyncRecording(self._transport, info)

@@ -271,6 +271,9 @@ class Client:
             frames: The number of frames.
             wait: Whether to wait until the keys are released. This fails if no frames run, for example while the
                 emulator is paused.
+
+        Raises:
+            Conflict: Another timeline has one of these keys.
         """
         return self._keys(calls.press(keys, frames), wait)
 
@@ -282,6 +285,9 @@ class Client:
                 pairs such as `[("A", 2), ("", 10)]`.
             wait: Whether to wait until the keys are released.
             append: Whether to begin after the end of all other timelines, instead of in the next frame.
+
+        Raises:
+            Conflict: Another timeline has one of these keys, and `append` is false.
         """
         return self._keys(calls.play(presses, append), wait)
 
@@ -297,7 +303,7 @@ class Client:
         return self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it is still playing."""
+        """Whether a timeline ended early; None while it is still playing. The last 16,384 that ended are known."""
         return self._transport.perform(calls.progress(timeline.id))
 
     def hold(self, keys: Keys) -> Held:
@@ -419,6 +425,8 @@ class Client:
     def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
         """Waits until an expression is true. It is evaluated at once, and then after each frame. The game must be running.
 
+        `timeout_frames` is a number from 1 to 216,000, which is an hour of the game.
+
         Raises:
             WaitTimeout: The expression did not become true in `timeout_frames` frames.
         """
@@ -497,9 +505,12 @@ class Client:
         Args:
             name: The name of the recording. If it is None, the current time becomes the name.
             start: `state`, the current state, or `power-on`, which resets the console.
-            every: Frames from one hash of the picture to the next; 60 by default.
+            every: Frames from one hash of the picture to the next, from 1 to 3,600; 60 by default.
             note: Text to store in the recording.
             replace: Whether to overwrite a recording with the same name.
+
+        Raises:
+            Conflict: The name is in use, and `replace` is false; or a recording is being made.
         """
         info = self._transport.perform(calls.start_recording(name, start, every, note, replace))
         return Recording(self._transport, info)

@@ -261,6 +261,9 @@ class Core(CoreMemory):
             keys: The keys, such as `"A"` or `"Up+B"`.
             frames: The number of frames.
             wait: Whether to run frames until the keys are released.
+
+        Raises:
+            Conflict: Another timeline has one of these keys.
         """
         names = key_names(keys)
         if not _mask(names):
@@ -273,6 +276,9 @@ class Core(CoreMemory):
         Args:
             presses: The text, or pairs such as `[("A", 2), ("", 10)]`.
             wait: Whether to run frames until the keys are released.
+
+        Raises:
+            Conflict: Another timeline has one of these keys.
         """
         return self._play(sequence_text(presses), wait)
 
@@ -297,7 +303,7 @@ class Core(CoreMemory):
         return ended
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it is still playing."""
+        """Whether a timeline ended early; None while it is still playing. The last 16,384 that ended are known."""
         return self._core.timeline(timeline.id)
 
     def hold(self, keys: Keys) -> Held:
@@ -532,6 +538,9 @@ class Core(CoreMemory):
             every: Frames from one hash of the picture to the next; 60 by default.
             note: Text to store in the recording.
             replace: Whether to overwrite a recording with the same name.
+
+        Raises:
+            Conflict: The name is in use, and `replace` is false; or a recording is being made.
         """
         name = name_or_time(name)
         self._store().check_recording(name, replace)
@@ -606,7 +615,7 @@ def _restored(
     core.load_state(state)
     if frozen:
         core._freeze_again(frozen)
-        # `freeze` has written the numbers. Until its next frame, the original may have others.
+        # `freeze` wrote its numbers at once. Undo this: until its next frame, the original may contain other numbers.
         core.load_state(state)
     core._core.set_keys(keys, 0)
     return core

@@ -25,7 +25,8 @@ def emulator(server: Server) -> Iterator[framewire.Client]:
         client.release()
         client.resume()
         client.reset()
-        # Wait for the game's own frame counter, which becomes 0 a few frames after the reset.
+        # `u32[frame]` is the game's own counter, which becomes 0 a few frames after the reset. `frame` alone is the
+        # emulator's counter, which becomes 0 at once.
         client.wait("u32[frame] > 1 and u32[frame] <= frame")
         yield client
 

@@ -169,7 +169,7 @@ def test_a_core_that_loaded_a_state_without_its_save_frees_its_memory(game: Core
     before = resident()
     for _ in range(200):
         use()
-    assert resident() - before < 3_000_000  # the save has 32 KiB
+    assert resident() - before < 3_000_000  # 200 leaked saves of 32 KiB would take 6.5 MB
 
 
 def test_a_watch_that_was_closed_runs_no_frame(game: Core) -> None:
@@ -344,11 +344,11 @@ def test_a_copy_keeps_frozen_numbers(game: Core) -> None:
         copied.advance(30)
         assert (copied.read("lives"), copied.read(0x02000100, "u16")) == (7, 0x1234)
         copied.close()
-    # Until the next frame, the original has what the program has written.
+    # A value that the program writes over a frozen one stays until the next frame, in a copy as well.
     game.write("lives", 1)
     with copy.deepcopy(game) as copied:
         assert (copied.read("lives"), copied.save_state()) == (1, game.save_state())
-    # A frozen number whose pointer leads nowhere is written again when it leads to memory.
+    # A core can be copied even if the pointer of a frozen number leads nowhere.
     game.write(0x02000110, 0x02000120, "u32")
     game.freeze("u32[0x02000110] + 0", 7, "u8")
     game.write(0x02000110, 0, "u32")

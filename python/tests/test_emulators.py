@@ -1,4 +1,4 @@
-"""The same tests for an emulator in this process and for one of a server."""
+"""The same tests for an emulator in this process and for an emulator on a server."""
 
 from __future__ import annotations
 

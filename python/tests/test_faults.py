@@ -41,7 +41,7 @@ def expect_timeout(stream: Any, timeout: float) -> None:
 
 
 def read_for(stream: Any, seconds: float) -> None:
-    """Takes what comes in this time, such as the event of the end of lockstep."""
+    """Reads the events that come in this time, such as the one that reports the end of lockstep."""
     end = time.monotonic() + seconds
     with suppress(framewire.WaitTimeout):
         while (left := end - time.monotonic()) > 0:

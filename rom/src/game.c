@@ -221,7 +221,7 @@ static void move_paddle(void)
     mem.paddle_x = clamp(x, FIELD_LEFT * SUB + half, FIELD_RIGHT * SUB - half);
 }
 
-/* Launches the ball. Its direction is slanted so much that the ball misses a paddle that does not move. */
+/* Launches the ball at an angle at which it misses a paddle that does not move. */
 static void launch(void)
 {
     u32 random = next_random();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a ROM from the linked program: writes the header's fields and checksum, and pads the file.
+"""Makes a ROM from IN, the program as a raw binary: writes the header's fields and checksum, and pads the file.
 
     cartridge.py MAP IN OUT
 

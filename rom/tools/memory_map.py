@@ -25,7 +25,7 @@ def parse_type(text):
 
 
 def load(path):
-    """Reads the map, and checks the order and the alignment of the fields, that they do not overlap, and the keys."""
+    """Reads the map. Checks that the fields are in order, aligned and do not overlap, and that the lamps are in order."""
     data = tomllib.loads(Path(path).read_text())
     end = data["memory"]["base"]
     for field in data["field"]:

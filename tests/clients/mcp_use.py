@@ -202,7 +202,7 @@ async def check_most_listeners():
 
 
 async def check_resume(mode):
-    """The server is killed in the middle of a call. The next server continues with the information from `resume`."""
+    """The server is killed in the middle of a call. From the next server, `resume` returns the notes and the snapshot."""
     # The server has a data folder of its own. A shell starts it, and writes its process id to a file.
     begin = ["-c", 'echo $$ >server.pid; exec "$@"', "sh", PROGRAM]
     args = [*begin, "mcp", ROM, "--symbols", SYMBOLS, "--data", f"killed-{mode}"]

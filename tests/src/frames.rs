@@ -44,7 +44,8 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] or [`Error::Timeout`] if the connection breaks or no reply comes in time.
+    /// [`Error::Io`] if the connection breaks or another reply comes; [`Error::Io`] or [`Error::Timeout`] if no reply
+    /// comes in time.
     pub fn perform(&mut self, ops: Vec<Op>) -> Result<Outcome> {
         let id = self.send(ops)?;
         self.outcome(id)

@@ -2,9 +2,9 @@
 //! `luajit benches/luajit/pingpong.lua --partner PROGRAM`, which starts it.
 //!
 //! `pingpong NAME CORE` runs on processor core CORE, attaches to channel NAME, and waits for requests: "p COUNT" means
-//! to answer COUNT messages, one by one, and "s COUNT" to read COUNT messages. `pingpong --measure COUNT ROUNDS` starts
-//! a second copy of itself as the other side. The first copy prints two median times as JSON, in nanoseconds: that of a
-//! round trip, and that of a message that gets no answer.
+//! to answer COUNT messages, one by one, and "s COUNT" to read COUNT messages and then send "done". `pingpong --measure
+//! COUNT ROUNDS` starts a second copy of itself as the other side. The first copy prints two median times as JSON, in
+//! nanoseconds: that of a round trip, and that of a message that gets no answer.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};

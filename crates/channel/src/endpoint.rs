@@ -135,14 +135,14 @@ impl Endpoint {
         Extra(self.receiver.memory.clone())
     }
 
-    /// A handle that ends a [`Receiver::wait`] of another thread.
+    /// A handle with which another thread can end this side's [`Receiver::wait`].
     pub fn waker(&self) -> Waker {
         Waker { block: self.receiver.memory.clone(), side: self.receiver.side }
     }
 }
 
-/// Ends the wait for a message in another thread of this process. Keeps the channel open, as a sender or a receiver
-/// does.
+/// Lets one thread end the [`Receiver::wait`] of another thread of this process. Keeps the channel open, as a sender or
+/// a receiver does.
 #[derive(Clone)]
 pub struct Waker {
     block: Arc<Block>,

@@ -12,7 +12,7 @@
 //!
 //! - [`Endpoint`]: one side of a channel: its [`Sender`] and its [`Receiver`];
 //! - [`Sender`] and [`Receiver`]: write and read messages in place ([`Reserved`], [`Message`]), or copy them;
-//! - [`Waker`]: ends the wait of another thread for a message;
+//! - [`Waker`]: lets one thread end another thread's wait for a message;
 //! - [`Extra`]: extra memory that both sides see;
 //! - [`Error`]: why there is no message, or no channel.
 //!

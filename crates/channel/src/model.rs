@@ -1,5 +1,5 @@
-//! Models for loom, which runs the two sides of a small channel in every interleaving with at most two or three
-//! preemptions.
+//! Models for loom, which runs the two sides of a small channel in every interleaving with at most `bound`
+//! preemptions: two or three, depending on the test.
 //!
 //! Run them with `RUSTFLAGS="--cfg loom" cargo test --release -p framewire-channel --lib model` and a separate target
 //! folder.

@@ -25,7 +25,7 @@ pub struct Scripts {
     first: String,
     /// The second script, with the modules that are loaded when they are first needed.
     pub later: String,
-    /// The names of the variables that hold those modules of the first script that the second script imports.
+    /// For each module of the first script that the second script imports, the name of the variable that holds it.
     shared: Vec<String>,
 }
 

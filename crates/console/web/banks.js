@@ -35,7 +35,8 @@ export function bankedName(domain, offset) {
 }
 
 /**
- * The offset in a domain for an address as the grid shows it. In memory without banks, that is an address on the bus.
+ * The offset in a domain for a number that the user enters. In memory without banks, the number can be an address on the
+ * bus, as the grid shows it. Otherwise, it already is the offset.
  * @type {(domain: string, address: number) => number}
  */
 export function offsetIn(domain, address) {

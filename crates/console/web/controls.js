@@ -53,8 +53,8 @@ export function entryButton(shown, verb, name, act, kind = "quiet") {
 
 /**
  * Disables a control and shows the reason as its tooltip. Without a reason, enables the control. A disabled control can
- * still get the focus. Only a `button` of this file ignores clicks while it is disabled; the caller must also disable any
- * other control itself.
+ * still get the focus. Only a `button` of this file ignores clicks while it is disabled. For any other control, the caller
+ * must also set `disabled`.
  * @type {(control: HTMLElement, reason: string | undefined) => void}
  */
 export function disable(control, reason) {

@@ -343,7 +343,8 @@ function numbered(all) {
 }
 
 /**
- * A box in a picture that wraps around at its edges. A box that crosses an edge appears at the opposite edge too.
+ * The places of a box in a picture that wraps around at its edges. A box that crosses an edge appears at the opposite edge
+ * too.
  * @type {(box: Box, picture: { width: number, height: number }) => readonly Box[]}
  */
 function wrapped(box, { width, height }) {

@@ -134,7 +134,7 @@ class MeanRate {
   #since = 0;
 
   /**
-   * Adds a reading and returns the mean as text. The text is empty until there are enough readings.
+   * Adds a reading and returns the mean as text. The text is empty until the emulator has run for `MEAN_MS`.
    * @param {EmulatorState | undefined} emulator The emulator, if it runs.
    * @returns {string}
    */

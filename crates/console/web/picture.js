@@ -42,7 +42,8 @@ export class Decoder {
   #begun = false;
 
   /**
-   * Applies a message. Returns true if the size of the picture changed. After an error, it accepts only a key picture.
+   * Applies a message. Returns true if the size of the picture changed. After an error, the decoder accepts only a
+   * key picture.
    * @type {(message: ArrayBuffer) => boolean}
    */
   decode(message) {

@@ -51,7 +51,7 @@ export function searcher(app, use) {
   const needsValue = () => TESTS.some(([name, , needs]) => name === is.value && needs);
 
   /**
-   * Whether an answer comes too late: meanwhile, another emulator was selected, or the search ended.
+   * Whether an answer comes too late: meanwhile, another emulator was selected, or a search began or ended.
    * @param {string | undefined} emulator The emulator that was selected when the page sent the request.
    * @param {Search | undefined} before The search at that time.
    */

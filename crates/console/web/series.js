@@ -17,12 +17,12 @@ export class Series {
   }
 
   /**
-   * Adds a point. If `at` is earlier than the last point, the older points are removed.
+   * Adds a point. If `at` is less than that of the last point, all previous points are removed.
    * @param {number} at When: a time in milliseconds, or a frame.
    * @param {number} value
    */
   add(at, value) {
-    // If `at` is the frame counter, it goes back after a reset or a loaded state. Then the older points are not valid.
+    // A frame counter goes back after a reset or a loaded state. Then the previous points are not valid.
     if (at < (this.#points.at(-1)?.at ?? at)) this.#points = [];
     this.#points.push({ at, value });
     if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);

@@ -45,7 +45,7 @@ export const TILE = 8;
 /**
  * @typedef {object} Sprite
  * @property {number} index
- * @property {Place} place Its entry in the memory of sprites.
+ * @property {Place} place Its entry in the sprite table (OAM).
  * @property {boolean} shown Whether a part of it can be on the screen.
  * @property {Box} box Its place on the screen. Parts of the box may be outside of the screen.
  * @property {Facts} facts

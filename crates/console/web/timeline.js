@@ -88,11 +88,11 @@ export class Timeline {
   });
   /** @type {History | undefined} */
   #history;
-  /** The line that the strip shows. */
+  /** The number of the line that the emulator was on when the history arrived. */
   #line = 0;
   /**
-   * Set while the user moves along the timeline. `ran` is whether the game ran before. `emulator` and `line` say
-   * where the user moves: another emulator may be selected before the last request is sent.
+   * Set while the user moves along the timeline. `ran` is whether the game ran before and can be paused. `emulator` and
+   * `line` say where the user moves: another emulator may be selected before the last request is sent.
    * @type {{ ran: boolean, emulator: string | undefined, line: number } | undefined}
    */
   #moving;
@@ -175,7 +175,7 @@ export class Timeline {
     });
   }
 
-  /** Asks for the history. If the page asked for it a short time ago, this waits first. */
+  /** Asks for the history. If the page asked for it a short time ago, it asks again when the timer ends. */
   async #refresh() {
     this.#changed = true;
     if (this.#timer !== undefined || this.#moving) return;

@@ -159,7 +159,7 @@ function soundButton(sound) {
 }
 
 /**
- * Sends an action, and saves the answer as the action's file.
+ * Sends an action, and saves the answer under the action's file name.
  * @type {(app: App, action: Action) => Promise<void>}
  */
 export async function download(app, action) {

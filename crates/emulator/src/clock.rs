@@ -1,4 +1,4 @@
-//! The time source of the real-time clock that some cartridges have.
+//! The time source of the console's clock, which is the real-time clock that some cartridges have.
 
 use std::fmt;
 use std::str::FromStr;

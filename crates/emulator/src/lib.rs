@@ -81,6 +81,6 @@ pub trait Emulator: Send + Sync + 'static {
 
     /// The earlier states that [`Op::Rewind`] goes back to; `None` if an attached emulator's script is mGBA-http's.
     /// Without memory for a history, the history stays empty. An attached emulator fetches states only for ten minutes
-    /// after each call of this method.
+    /// after each call of this method and each [`Op::Rewind`].
     fn history(&self) -> Option<Arc<History>>;
 }

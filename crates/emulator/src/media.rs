@@ -35,9 +35,9 @@ pub struct Sound {
 pub struct Video(pub(crate) watch::Receiver<Option<Arc<Picture>>>);
 
 impl Video {
-    /// Waits until there is a picture that this receiver has not returned yet. Returns the newest picture, and skips
-    /// older ones. The first picture is available at once, even if the emulator is paused. Returns `None` when the
-    /// emulator is gone.
+    /// Waits until the emulator sends a picture. Returns the newest picture, and skips older ones. The emulator can
+    /// send the same picture again, for example when there is a new receiver. The first picture is available at once,
+    /// even if the emulator is paused. Returns `None` when the emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Picture>> {
         loop {
             self.0.changed().await.ok()?;

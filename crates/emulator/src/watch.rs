@@ -16,8 +16,9 @@ pub struct WatchRequest {
     pub every: u32,
     /// Whether to report the keys held in each frame, and each [`Discontinuity`].
     pub keys: bool,
-    /// Whether the regular events contain hashes of the picture and of the work RAM. Embedded cores only. If `keys` is
-    /// set too, events without hashes are added, so that there is an event at least every 30 frames.
+    /// Whether the regular events contain hashes of the picture and of the work RAM. If so, `every` must not be 0.
+    /// Embedded cores only. If `keys` is set too, events without hashes are added, so that there is an event at least
+    /// every 30 frames.
     pub hashes: bool,
     /// Whether the console's clock advances with the frames while the watch runs. Embedded cores only.
     pub clock: bool,
@@ -110,7 +111,8 @@ pub struct WatchEvent {
     /// The CRC-32 of the work RAM as [`work_ram`](crate::work_ram) defines it, in regular events with hashes.
     pub memory: Option<u32>,
     /// Set if the next frame does not follow from the earlier ones, for example after a reset. Such an event reports
-    /// nothing else; its `ticks` count the frames before the break. Only watches that report keys have such events.
+    /// nothing else; its `ticks` count the frames before the discontinuity. Only watches that report keys have such
+    /// events.
     pub discontinuity: Option<Discontinuity>,
     /// Whether changes since the previous event may be missing, because there was no connection for a while.
     pub gap: bool,
@@ -132,7 +134,7 @@ pub enum Discontinuity {
     Reset,
     /// A state was loaded.
     State,
-    /// Another game was loaded.
+    /// Another game was loaded, or the same game again.
     Game,
 }
 

@@ -11,7 +11,7 @@ use crate::{Names, ParseError, Place};
 pub enum Number {
     /// A whole number. Memory and comparisons give these.
     Whole(i64),
-    /// A number with a decimal point. It is always finite: an operator whose result would be infinite has no value.
+    /// A number with a decimal point. It is always finite: an operator whose result would not be finite has no value.
     Real(f64),
 }
 
@@ -136,7 +136,9 @@ impl Formula {
     /// exactly once for each frame; otherwise the functions compare the wrong frames.
     ///
     /// Returns `None` if the formula has no value in this frame, for example after a division by zero. Then the next
-    /// call still compares with the last frame that had a value.
+    /// call still compares with the last frame that had a value. The argument of each function is always computed, even
+    /// on the right side of an `and` or `or` whose left side decides the result. If an argument has no value, the
+    /// formula has no value.
     pub fn evaluate(&self, frame: u32, values: &[i64], memory: &mut Memory) -> Option<Number> {
         memory.results.clear();
         let is_first = memory.earlier.len() < self.functions.len();

@@ -12,8 +12,8 @@
 //! | a text, compared | `text[0x02000100] == "RED"`, also `!=` |
 //! | the frame counter | `frame` |
 //! | bytes, compared | `bytes[score, 2] == "0aff"`, also `!=` |
-//! | bytes, as a whole [`Subject`] | `bytes[score, 8]` |
-//! | a text, as a whole [`Subject`] | `text[0x02000100, 12]` |
+//! | bytes, alone in a [`Subject`] | `bytes[score, 8]` |
+//! | a text, alone in a [`Subject`] | `text[0x02000100, 12]` |
 //! | operators, by rising precedence | `or` = <code>&#124;&#124;</code>, `and` = `&&`, `not`, `== != < <= > >=`, <code>&#124;</code>, `^`, `&`, `<< >>`, `+ -`, `* / %`, `- ~ !` |
 //!
 //! Values are signed 64-bit integers. Comparisons give 1 or 0, and every value other than 0 is true. A division by zero, a

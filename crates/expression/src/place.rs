@@ -100,7 +100,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Its bytes.
+    /// The bytes of the number.
     pub fn range(&self) -> Range {
         Range { domain: self.domain.clone(), address: self.address, length: self.kind.size() }
     }
@@ -125,7 +125,7 @@ pub enum Format {
     Plain,
     /// Some bits of the number are the value.
     Bits {
-        /// The lowest of these bits.
+        /// The index of the lowest of these bits, from 0.
         first: u8,
         /// The number of these bits.
         count: u8,
@@ -175,7 +175,7 @@ pub trait Names {
     }
 }
 
-/// An implementation without any names.
+/// An implementation of [`Names`] without any names.
 pub struct NoNames;
 
 impl Names for NoNames {

@@ -1,8 +1,9 @@
 //! Replaces files atomically: a file is written completely or not at all.
 //!
-//! The bytes go to a temporary file in the target's folder. That file is synced to the disk and then renamed. So after
-//! a crash, a kill or a full disk, either the old file or the new one exists, never a part of one. Each process locks
-//! its temporary files while it runs; [`remove_abandoned`] removes temporary files that are not locked.
+//! The bytes go to a temporary file in the target's folder. That file is synced to the disk and then renamed. So if the
+//! system crashes, the process is killed or the disk is full, either the old file or the new one exists, never a part
+//! of one. Each process locks its temporary files while it runs; [`remove_abandoned`] removes temporary files that are
+//! not locked.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -170,7 +170,8 @@ async fn startup_thread<T: Send + 'static>(
     result.await.context("starting the emulator failed")?
 }
 
-/// Adds the default port to an address that has no port, and removes `tcp://` from its start.
+/// Removes `tcp://` from the start of an address, and adds the default port if there is no port. An IPv6 address
+/// without brackets has no port; it gets brackets.
 ///
 /// # Errors
 /// If the host is missing, or if the port is not a number from 1 to 65535.
@@ -289,7 +290,7 @@ mod console {
     use framewire_libmgba::Level;
     use tracing::{debug, error, info, warn};
 
-    /// The script console of an embedded core: it writes to this program's log.
+    /// A receiver of the log lines of an embedded core, which writes them to this program's log.
     pub fn new() -> Console {
         Box::new(|level, line| match level {
             Level::Debug | Level::Stub | Level::GameError => debug!(target: "framewire::console", "{line}"),

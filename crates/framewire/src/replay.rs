@@ -15,7 +15,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::choose::{patching, rom_without_save};
 use crate::output;
 
-/// With `--write`: the number of frames from one picture hash to the next, for a recording without picture hashes.
+/// The number of frames from one picture hash to the next, if `--write` adds hashes to a recording without picture
+/// hashes.
 const DEFAULT_EVERY: u32 = 60;
 
 /// The exit code if the replay differs, or the recording is damaged.

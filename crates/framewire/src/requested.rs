@@ -140,7 +140,7 @@ fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
-/// Checks that `names` contains every emulator that a value of the setting `option` names.
+/// Checks that `names` contains the name of every emulator to which a value of the setting `option` refers.
 pub fn check_names(option: &str, values: &[impl AsRef<Path>], names: &[&str]) -> anyhow::Result<()> {
     for value in values {
         let value = value.as_ref();

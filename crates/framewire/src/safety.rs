@@ -12,7 +12,8 @@ impl Settings {
     /// The access rules: which callers may send which requests.
     ///
     /// # Errors
-    /// If an origin, a host name, a token file or the folder of `--files` cannot be used.
+    /// If an origin, a host name, a token file or the folder of `--files` cannot be used, or if both token files
+    /// contain the same token.
     pub fn access(&self) -> anyhow::Result<Access> {
         let mut pages = Pages::default();
         for origin in &self.allow_origin {

@@ -23,7 +23,9 @@ pub const GAMES: &str = "games";
 /// The settings from the command line and from the environment, before they are merged.
 #[derive(Debug, Default, Clone)]
 pub struct RawSettings {
+    /// The settings of the command line, and those of the environment that are not in `environment`.
     command_line: Settings,
+    /// The settings of the environment that choose or configure an emulator.
     environment: Settings,
 }
 
@@ -32,8 +34,8 @@ impl RawSettings {
     ///
     /// # Errors
     /// If the environment or the file contradicts itself: it only attaches to mGBAs, but also sets something for
-    /// embedded cores. If an earlier source chooses emulators, such a contradiction is ignored. Also if `file` cannot
-    /// be read, or contains anything but settings.
+    /// embedded cores. If an earlier source chooses emulators, such a contradiction is ignored. Also if the file cannot
+    /// be read, or contains anything but settings. Only `framewire.toml` may be missing.
     pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
         let mut settings = self.command_line;
         if !settings.select_emulators()

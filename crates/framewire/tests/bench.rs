@@ -108,7 +108,7 @@ fn clean(args: &[&str]) -> Report {
         all
     };
     // The range is wide, because a busy machine runs fewer frames. After a delay, the game runs up to 200 ms of
-    // additional frames, which is more than the range allows in a run of one second.
+    // additional frames. In a run of one second, that can exceed the range; then the measurement is repeated.
     until_good(measure, |all| all.iter().all(|held| (5.0..70.0).contains(held)));
     last.expect("a report")
 }

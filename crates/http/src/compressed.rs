@@ -1,4 +1,4 @@
-//! Replies that are compressed with gzip, for clients that accept that.
+//! Compresses replies with gzip, for clients that accept gzip.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
-//! The HTTP front end: translates requests into operations, checks and limits them. It does not depend on the kind of
-//! emulator that answers.
+//! The HTTP front end: checks and limits requests, and translates them into operations. It does not depend on the kind
+//! of emulator that answers.
 //!
 //! The modules form layers, listed here from the highest to the lowest. A module imports only from its own layer and
 //! from lower layers:
@@ -8,7 +8,7 @@
 //! - `docs` describes all routes ([`openapi`]); `rpc` offers the functions of `v1` as JSON-RPC methods over one
 //!   WebSocket; `plain` and `console` hold most other routes;
 //! - `v1` holds Framewire's own routes, in JSON; [`compat`] holds **the table of mGBA-http's 62 routes**;
-//! - `routing`: what routes share: their state, the parts of a request for handlers, the declarations of routes;
+//! - `routing` holds what routes share: their state, the extractors for parts of a request, and their declarations;
 //! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, uploaded games
 //!   and searches) and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
 //! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries;

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 /// The path of the only route that accepts a body larger than [`Limits::max_body`].
 pub(crate) const ROM_PATH: &str = "/v1/rom";
-/// The size of the largest body for this route, in bytes. A Game Boy Advance can address a ROM of this
-/// size at once.
+/// The size of the largest body for this route, in bytes: the size of the Game Boy Advance's address space for a ROM.
 pub(crate) const LARGEST_ROM: usize = 32 << 20;
 
 /// Limits on what clients may use. A request that exceeds a limit gets a 503, unless the field says otherwise.
@@ -47,7 +46,8 @@ pub struct Limits {
     /// How many values of `Idempotency-Key` are remembered at once. Those of read-only callers are counted separately,
     /// with a limit of a 32nd of this number.
     pub max_keys: usize,
-    /// How long each key is remembered after the end of its request.
+    /// How long the key of a request that succeeded and changed something is remembered after the request. The keys of
+    /// other requests are forgotten at once.
     pub keyed_life: Duration,
     /// How many bytes of replies are kept for repeated requests; for read-only callers, a 32nd of this number. Beyond
     /// that, the oldest replies are dropped, and repeats of their requests get a 410. A reply that is larger than an

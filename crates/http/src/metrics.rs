@@ -65,7 +65,7 @@ pub(crate) struct Meter {
     readers: Gauge,
     /// Events that readers of watches did not take in time.
     pub(crate) events_missed: Counter,
-    /// Pictures that were not sent to viewers.
+    /// Pictures that were not sent to a viewer over a WebSocket.
     pub(crate) pictures_skipped: Counter,
     streams: Family<Labels<1>, Gauge>,
     turned_away: Family<Labels<1>, Counter>,

@@ -28,7 +28,7 @@ pub(crate) fn router() -> Router<AppState> {
     Router::new().route(HEALTH, get(health)).route("/metrics", get(metrics)).route(SCREEN, get(screen))
 }
 
-/// Whether programs may request this path with any host name, as they may for mGBA-http's routes.
+/// Whether programs may use any host name for this path, as for mGBA-http's routes.
 pub(crate) fn accepts_any_host_name(path: &str) -> bool {
     matches!(path, HEALTH | SCREEN)
 }

@@ -83,7 +83,8 @@ impl Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
     }
 
-    /// The value at a place in a body, such as `ops[3].address`, or of a parameter, such as `from`, cannot be used.
+    /// Like [`Problem::unusable`], with a colon between the place and `problem` in the detail. The place is that of a
+    /// value in the body, such as `ops[3].address`, or a parameter, such as `from`.
     pub(crate) fn at(place: &str, problem: &str) -> Problem {
         let detail = format!("{place}: {problem}");
         Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }

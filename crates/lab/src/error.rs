@@ -45,7 +45,7 @@ pub enum Error {
     /// The X server refused something or is gone.
     #[error("X11: {0}")]
     X11(String),
-    /// Lua code run in the emulator failed.
+    /// Lua code failed in the emulator.
     #[error("Lua in the emulator: {0}")]
     Lua(String),
     /// Something failed, and there is a picture of the display at that moment.

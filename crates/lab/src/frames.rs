@@ -80,7 +80,7 @@ fn rates(samples: &[(Instant, u64)]) -> Option<Frames> {
     let mut lowest: Option<f64> = None;
     let mut from = 0;
     for to in samples {
-        while samples.get(from + 1).is_some_and(|next| to.0 - next.0 >= SPAN && next.0 <= to.0) {
+        while samples.get(from + 1).is_some_and(|next| to.0 - next.0 >= SPAN) {
             from += 1;
         }
         if to.0 - samples[from].0 >= SPAN {

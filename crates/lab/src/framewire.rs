@@ -164,8 +164,9 @@ fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
     })
 }
 
-/// The path of the program: the value of `FRAMEWIRE_BIN`, if that variable is set. Otherwise, this function builds the
-/// program, once per process and in this process's build profile, so that it is up to date.
+/// The path of the program: the value of `FRAMEWIRE_BIN`, if that variable is set. The value must be an absolute path,
+/// because the program starts in another folder. Otherwise, this function builds the program, once per process and in
+/// this process's build profile, so that it is up to date.
 fn binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("FRAMEWIRE_BIN") {
         return Ok(path.into());

@@ -2,7 +2,7 @@
 -- `framewire-lab` compares it with Framewire's script. It has no other use.
 --
 -- It works as such scripts usually do. The queue for new connections has mGBA's default length, 1, and the script
--- accepts one connection per frame. mGBA adds a frame callback for each connection, which calls the connection's
+-- accepts one connection per frame. For each connection, mGBA adds a frame callback, which calls the connection's
 -- `received` callback when data has arrived. The `received` callback of this script reads up to the first complete
 -- message, and answers all complete messages that it has read.
 

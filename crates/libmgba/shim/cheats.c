@@ -239,8 +239,8 @@ static int read_lines(struct fw_core* self, struct fw_cheat* cheat, const struct
 	return is_incomplete(self, set) ? FW_CHEAT_INCOMPLETE : FW_OK;
 }
 
-/* If a cheat is on, applies its codes once, as at the end of a frame. If the cheat has a master code, libmgba applies
- * the codes when the game reaches the master code's address. */
+/* If a cheat is on, applies its codes once, as at the end of a frame. Does nothing if the cheat has a master code: then
+ * libmgba applies the codes when the game reaches the master code's address. */
 static void apply(struct fw_core* self, struct mCheatSet* set) {
 	struct mCore* core = self->core;
 	bool hooked = core->platform(core) == mPLATFORM_GBA && ((struct GBACheatSet*) set)->hook;

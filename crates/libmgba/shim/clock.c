@@ -93,7 +93,7 @@ static void serialize(struct mRTCSource* source, struct mStateExtdataItem* item)
 	}
 }
 
-/* A clock that advances with the frames takes its time from the state. The host's clock does not change. */
+/* Takes the time from a state, if both the core and the state have a clock that advances with the frames. */
 static bool deserialize(struct mRTCSource* source, const struct mStateExtdataItem* item) {
 	struct fw_core* self = self_of(source);
 	struct mRTCGenericState state;

@@ -5,8 +5,8 @@
  * are compiled against libmgba's headers, use that layout. The Rust side does not.
  *
  * Rules for every function here: only one thread at a time uses a `struct
- * fw_core*`; strings are NUL-terminated; the caller frees a buffer that is
- * returned through `uint8_t**` with fw_free. */
+ * fw_core*`; strings are NUL-terminated; if a function returns a buffer through
+ * a `uint8_t**`, the caller frees the buffer with fw_free. */
 #ifndef FW_H
 #define FW_H
 
@@ -173,8 +173,8 @@ struct fw_save_view {
 int fw_save_load(struct fw_core*, const uint8_t* data, size_t len, bool temporary, uint64_t* id);
 /* Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to it. */
 void fw_save_unload(struct fw_core*);
-/* Counts only saves that are not temporary. Returns false if there is no save with this index. The view is valid until
- * a call changes the core. */
+/* The index counts only saves that are not temporary. Returns false if there is no save with this index. The view is
+ * valid until a call changes the core. */
 bool fw_save_view(const struct fw_core*, size_t index, struct fw_save_view* out);
 /* Frees a save that is no longer open. */
 void fw_save_forget(struct fw_core*, uint64_t id);
@@ -199,8 +199,8 @@ struct fw_cheat_problem {
 
 /* Adds a cheat after the others. On failure, fills in `problem` and adds no cheat. */
 int fw_cheat_add(struct fw_core*, const struct fw_cheat_codes*, struct fw_cheat_problem* problem);
-/* The number of cheats. If a script has loaded a game, even the same one, or a state with cheats, this first removes all
- * cheats, including those of the state, so the number is 0. */
+/* Returns the number of cheats. If a script has loaded a game (even the same one) or a state with cheats, this function
+ * removes all cheats, including those of the state, and returns 0. */
 size_t fw_cheats_count(struct fw_core*);
 /* These two do nothing if there is no cheat with this index. */
 void fw_cheat_enable(struct fw_core*, size_t index, bool enabled);

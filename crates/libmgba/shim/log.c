@@ -1,5 +1,5 @@
 /* libmgba's own log. By default, libmgba prints it to stdout, which the program
- * uses for its own output. Here it goes nowhere. */
+ * uses for its own output. The shim drops it. */
 #include "internal.h"
 
 #include <mgba/core/log.h>

@@ -10,7 +10,7 @@
 #include <mgba/internal/gb/gb.h>
 #include <mgba/internal/gba/gba.h>
 
-/* The parts of the GBA's bus that are not made of plain bytes, as the highest byte of their addresses. */
+/* The parts of the GBA's bus that do not accept accesses of every width, as the highest byte of their addresses. */
 enum { GBA_PALETTE = 5, GBA_VRAM = 6, GBA_OAM = 7, GBA_SAVE = 0xE };
 
 static bool is_gba(const struct mCore* core) {

@@ -192,8 +192,8 @@ int fw_save_load(struct fw_core* self, const uint8_t* data, size_t len, bool tem
 
 /* A loaded state can have a save of its own, which libmgba uses in place of the
  * cartridge's. A quarter of a second after the game has changed it, libmgba makes it
- * the cartridge's save. Before a reset, and before another ROM or save replaces it, that
- * must happen at once. */
+ * the cartridge's save. Before a reset, and before another ROM or save replaces it, this
+ * function does so at once. */
 void fw_saves_settle(struct fw_core* self) {
 	if (self->core->platform(self->core) == mPLATFORM_GB) {
 		struct GB* gb = self->core->board;

@@ -45,7 +45,8 @@ static inline bool load(struct GB* gb, uint16_t address, uint8_t* value) {
 		*value = *ram;
 		return true;
 	}
-	/* Games wait for changes of these registers. Only events change them. */
+	/* Games wait for changes of these registers. They do not change within run_instructions, which handles no events
+	 * and does not write to them. */
 	switch (address) {
 	case GB_BASE_IO + GB_REG_LY:
 	case GB_BASE_IO + GB_REG_DIV:

@@ -62,7 +62,8 @@
 #define BYTE(AT) region[(pc + (AT)) & (GB_SIZE_CART_BANK0 - 1)]
 #define WORD (BYTE(1) | BYTE(2) << 8)
 
-/* The cases of an instruction for each register. Number 6 is left out: it is the memory at HL. */
+/* The cases of a kind of instruction, one for each register. Register number 6 is left out, because it stands for the
+ * memory at HL. */
 #define REGISTERS(OPERATION, FIRST, STEP) \
 	OPERATION((FIRST), cpu->b) \
 	OPERATION((FIRST) + 1 * (STEP), cpu->c) \

@@ -94,9 +94,9 @@ static bool is_due(bool scheduled, const void* when) {
 }
 
 /* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends
- * each frame, and the state says which events are scheduled. While the screen is on, it must be the event of the mode.
- * While the screen is off, it can be the event of the frame or, except in mode 1, the event of the mode; in the boot
- * ROM, which begins without any event, none is needed. */
+ * each frame, and the state says which events are scheduled. While the screen is on, the event of the mode must be
+ * scheduled. While the screen is off, the event of the frame must be scheduled or, except in mode 1, the event of the
+ * mode. The boot ROM begins without any event, so it needs none while the screen is off. */
 static bool is_endless(enum mPlatform platform, const void* data) {
 	const struct GBSerializedState* state = data;
 	if (platform != mPLATFORM_GB) {

@@ -1,6 +1,7 @@
 /* The text buffers that scripts get from console:createBuffer(). libmgba expects
  * them from its front end, and calls a null pointer if there are none. Here, text
- * goes to a function, and only the cursor is stored, because scripts can read it. */
+ * goes to a function. Only the cursor and the size are stored, because scripts can
+ * read them. */
 #ifndef FW_TEXT_BUFFER_H
 #define FW_TEXT_BUFFER_H
 

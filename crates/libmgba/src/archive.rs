@@ -107,7 +107,6 @@ fn unpack_zip(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, St
     let mut entries = Vec::new();
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(failed)?;
-        // The name of a folder ends with a slash.
         let name = entry.name().map_err(failed)?.into_owned();
         entries.push(Entry { name, size: entry.size() });
     }

@@ -19,7 +19,7 @@ use crate::sys::{Handle, Status};
 pub struct Options {
     /// Which patch the ROM gets.
     pub patching: Patching,
-    /// The console.
+    /// The settings of the console.
     pub hardware: Hardware,
 }
 

@@ -176,7 +176,7 @@ pub enum Error {
     Patch {
         /// The patch.
         path: PathBuf,
-        /// The position of the problem in the patch.
+        /// The position of the problem in the patch, in bytes.
         at: usize,
         /// What is wrong with it, and what is accepted.
         problem: String,

@@ -53,7 +53,7 @@ impl FromStr for GbModel {
     }
 }
 
-/// The value with this name, in upper or lower case. The error lists the names; `what` is its subject.
+/// The value with this name, in upper or lower case. The error begins with `what` and lists the names.
 fn named<T: Copy, M>(all: &[(T, &str, M)], text: &str, what: &str) -> Result<T, String> {
     let found = all.iter().find(|(_, name, _)| text.eq_ignore_ascii_case(name));
     found.map(|(value, ..)| *value).ok_or_else(|| {

@@ -9,9 +9,9 @@ const GB_HEADER: u32 = 0x134;
 const GB_HEADER_LENGTH: usize = 0x14E - GB_HEADER as usize;
 
 impl Core {
-    /// The problems with the running ROM that its header shows, as sentences. A truncated or damaged ROM runs, but does
-    /// not behave like the game. For a GBA ROM, nothing is reported: its header has no size, and many homebrew games
-    /// leave out the checksum.
+    /// Compares the running ROM with its header. Returns the problems as sentences. A truncated or damaged ROM runs,
+    /// but does not behave like the game. For a GBA ROM, nothing is reported: its header has no size, and many homebrew
+    /// games leave out the checksum.
     pub fn rom_problems(&mut self) -> Vec<String> {
         let header = match self.domain_index("cart0") {
             Some(cart) if self.platform() == Platform::Gb => {

@@ -75,7 +75,7 @@ pub const MAX_ROM_SIZE: usize = 64 << 20;
 /// address space: one of the three mirrors of the cartridge's ROM.
 pub const MAX_RANGE: usize = 32 << 20;
 
-/// The largest savestate that is accepted, in bytes; a real one is below 1 MiB.
+/// The largest savestate that is accepted, in bytes. A state is below 1 MiB if its picture has the console's own size.
 pub const MAX_STATE_SIZE: usize = 16 << 20;
 
 /// The largest battery save that is accepted, in bytes; a real one has up to 128 KiB and a few bytes for a clock.

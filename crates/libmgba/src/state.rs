@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::sys::Status;
 use crate::{MAX_SAVE_SIZE, MAX_STATE_SIZE, Platform};
 
-/// The parts that a savestate has in addition to the state of the console. These are
+/// The parts that a savestate can have in addition to the state of the console. These are
 /// mGBA's numbers, as in Lua's `C.SAVESTATE`; combine them with `|`.
 pub mod flags {
     /// The picture: the bytes are a PNG file that contains the state.
@@ -168,7 +168,8 @@ impl Core {
         self.handle.forget_save(id.0);
     }
 
-    /// A copy of the save data. It is empty until libmgba has detected that the game has a save.
+    /// A copy of the save data. Before a GBA game has used its save, the copy has the bytes of the loaded save, or is
+    /// empty if no save was loaded.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].

@@ -16,9 +16,10 @@ pub struct Config {
     pub first_retry: Duration,
     /// Longest delay before another attempt to connect. In addition, each delay varies at random by up to a quarter.
     pub last_retry: Duration,
-    /// How long requests that have not been sent yet wait for a broken connection to come back before they fail.
+    /// How long requests that have not been sent yet wait for a broken connection to come back before they fail. The
+    /// link checks this only when an attempt to connect fails, so they may wait longer.
     pub grace: Duration,
-    /// Time between two pings.
+    /// Time between two pings to Framewire's script.
     pub heartbeat: Duration,
     /// An emulator that does not answer for this long counts as stalled.
     pub stalled_after: Duration,

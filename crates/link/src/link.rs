@@ -81,7 +81,7 @@ impl Link {
     }
 
     /// Accepts no more batches, waits until the open ones are answered or have missed their deadlines, and closes the
-    /// connection. Without a connection, the open batches fail at once with [`LinkError::Stopped`].
+    /// connection. In every phase except [`Phase::Ready`], the open batches fail at once with [`LinkError::Stopped`].
     pub async fn close(&self) {
         self.stop.send_replace(true);
         self.stop.closed().await;

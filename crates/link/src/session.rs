@@ -145,8 +145,9 @@ impl Session {
         }
     }
 
-    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent. While there is
-    /// no connection, the caller passes `broken`: the error for requests that may have changed something.
+    /// Fails the requests whose deadline has passed, and appends cancel frames for those that were sent. Until the
+    /// script has answered the hello, the caller passes `broken`: the error for requests that may have changed
+    /// something.
     pub fn expire(
         &mut self,
         now: Instant,

@@ -21,7 +21,7 @@ const LAST: Duration = Duration::from_secs(120);
 const SHARE: u32 = 8;
 /// After a pause, the script answers on all of its connections within this time.
 const SPREAD: Duration = Duration::from_millis(250);
-/// The slowest network, in bytes per second, on which the time to send requests does not count as silence.
+/// In bytes per second. On a network that is at least this fast, the time to send requests does not count as silence.
 const SLOWEST: f64 = 128.0 * 1024.0;
 
 /// The error message for a dead connection.

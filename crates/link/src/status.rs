@@ -50,8 +50,8 @@ pub enum Notice {
     Connected,
     /// The connection broke, for this reason. The link connects again.
     Disconnected(String),
-    /// Events of the script were lost with the previous connection: how many, or `None` if the script was loaded again,
-    /// so the number is unknown.
+    /// Events of the script were lost with the previous connection: how many, or `None` if the number is unknown,
+    /// because the script was loaded again or mGBA-http's script has replaced it.
     Missed(Option<u32>),
     /// Connected, but the emulator has not answered for a while.
     Stalled,

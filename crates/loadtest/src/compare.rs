@@ -76,8 +76,8 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The value of a metric before and after, and the change in percent of the value before; `None` unless it was
-    /// measured in both runs.
+    /// The value of a metric before and after, and the change in percent of the value before; `None` unless the metric
+    /// was measured in both runs.
     pub fn change(&self, metric: Metric) -> Option<(f64, f64, f64)> {
         Some(change(metric.of(self.before)?, metric.of(self.after)?))
     }

@@ -111,12 +111,12 @@ pub enum PlanError {
     /// A time is longer than 366 days.
     #[error("{0:?} is too long; give a duration, a warm-up and a time-out of at most 366 days each")]
     TooLong(Duration),
-    /// There are no workers, or more workers than connections.
+    /// There are no workers, or more workers than connections or than clients of a closed load.
     #[error("{workers} workers with {connections} connections; each worker needs at least one connection")]
     Workers {
         /// The number of threads.
         workers: usize,
-        /// The largest number of requests in flight.
+        /// The largest number of requests in flight, or the number of clients of a closed load.
         connections: usize,
     },
 }

@@ -151,7 +151,7 @@ pub struct Point {
     pub at: f64,
     /// Correct replies per second.
     pub rate: f64,
-    /// The requested rate, in requests per second, if it changed during the run.
+    /// The requested rate in the middle of the interval, in requests per second; only for a load with stages.
     #[serde(default)]
     pub asked: Option<f64>,
     /// Requests without a correct reply.

@@ -14,8 +14,8 @@ pub struct Schedule {
     workers: u64,
     /// How many due times the iterator has returned so far.
     count: u64,
-    /// With Poisson arrivals: how many requests all workers together have, on average, up to the time of the last
-    /// returned request; 0 at first. It rises in random steps.
+    /// With Poisson arrivals: how many requests are due, on average and for all workers together, up to the last
+    /// returned time; 0 at first. It rises in random steps.
     place: f64,
     random: fastrand::Rng,
 }

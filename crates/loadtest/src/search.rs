@@ -35,9 +35,9 @@ pub struct Limit {
     pub rate: Option<f64>,
     /// The lowest rate that missed the goal; `None` if no rate did.
     pub missed_at: Option<f64>,
-    /// The conditions that were missed at this rate.
+    /// The conditions that were missed at the rate `missed_at`.
     pub missed: Vec<String>,
-    /// Whether the tester was the limit at this rate. If so, the target may be faster.
+    /// Whether the tester was the limit at the rate `missed_at`. If so, the target may be faster.
     pub tester_limited: bool,
     /// The number of confirmation runs that passed at `rate`.
     pub confirmations: u32,

@@ -89,8 +89,8 @@ impl<'a> Call<'a> {
         self.trace.connecting = took.map(|took| took + self.trace.connecting.unwrap_or_default());
     }
 
-    /// Call this right before each attempt is written, with the number of its bytes, or with 0 if bytes are not
-    /// counted. The first call sets [`Trace::sent`].
+    /// Call this right before each attempt is sent, with the number of its bytes, or with 0 if bytes are not counted.
+    /// The first call sets [`Trace::sent`].
     pub fn mark_sent(&mut self, bytes: usize) {
         self.trace.sent.get_or_insert_with(Instant::now);
         self.trace.bytes_sent += bytes as u64;

@@ -15,7 +15,7 @@ pub struct Url {
     pub host: String,
     /// The port. If the address has none, it is 443 for https and 80 for all others.
     pub port: u16,
-    /// Everything after the port, at least `/`.
+    /// The path and the query, at least `/`. A fragment (`#...`) is left out.
     pub path: String,
 }
 

@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 
-use serde::Deserialize;
 use serde_json::Value as Json;
 
 /// Parameters by name.
@@ -33,7 +32,7 @@ pub trait Backend: Send + Sync {
 }
 
 /// Why a call failed: a problem document (RFC 9457).
-#[derive(Debug, Clone, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{detail}")]
 pub struct Problem {
     /// The HTTP status.

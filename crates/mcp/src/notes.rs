@@ -15,8 +15,8 @@ const MAX_NOTE: usize = 1024;
 /// A file that has more bytes than this gets no further notes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// The number of latest notes that a summary contains. The note of a repeated call is also looked for only among this
-/// many latest notes.
+/// How many notes a summary contains: the latest ones. The note of a repeated call is also looked for only among these
+/// notes.
 pub(crate) const LATEST: usize = 12;
 
 #[derive(Serialize, Deserialize)]

@@ -18,7 +18,7 @@ pub(crate) struct PictureOptions {
     pub(crate) crop: Option<[u32; 4]>,
     /// Whether to remove the colours.
     pub(crate) grey: bool,
-    /// Whether to send the picture even if it is equal to the last one that was sent.
+    /// Whether to send the picture even if the client has it already.
     pub(crate) always: bool,
     /// The mark of a picture that the client has. This picture is not sent again.
     pub(crate) unless: Option<String>,

@@ -88,8 +88,8 @@ pub(crate) fn sequence_step(text: &str) -> Result<Option<Json>, ToolError> {
     Ok(Some(json!({"sequence": text})))
 }
 
-/// Evaluates expressions and takes a picture if `picture` is true, without running a frame. Returns the frame counter,
-/// the values, and the picture or null.
+/// Evaluates expressions, without running a frame. Also takes a picture if `picture` is true. Returns the frame
+/// counter, the values, and the picture or null.
 pub(crate) async fn look(
     session: &Session,
     values: &[String],

@@ -145,7 +145,8 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
-        // Without a sender, the SDK closes a session that has ended, or `make_room` closes one. It may be gone already.
+        // Without a sender, this is not a request: the SDK closes a session that has ended, or `make_room` closes one.
+        // The session may be gone already.
         if !self.note_use(id) && SENDER.try_with(|_| ()).is_ok() {
             return Err(SessionsError::Unknown);
         }

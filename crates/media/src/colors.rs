@@ -29,7 +29,7 @@ pub enum ColorCorrection {
     Gbc,
 }
 
-/// A text that names no correction.
+/// The error for a text that is not the name of a correction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a colour correction; use gba or gbc")]
 pub struct UnknownColors(String);

@@ -23,11 +23,12 @@ type AddressRange = (u64, u64);
 
 /// The GBA's BIOS, which is read only.
 const GBA_BIOS: AddressRange = (0, 0x4000);
-/// The GBA's memory from work RAM to the cartridge's save. The memory of each part is mirrored up to the start of the
-/// next part. Unused registers, and the ROM past its end, read as open bus.
+/// The GBA's memory from work RAM to the cartridge's save. The memory of each region is mirrored up to the start of the
+/// next region. Unused registers, and the ROM past its end, read as open bus.
 const GBA_MEMORY: AddressRange = (0x0200_0000, 0x1000_0000);
 const GBA_ROM: AddressRange = (0x0800_0000, 0x0E00_0000);
-/// The pins of a GBA cartridge, for clocks and sensors. In the range of the ROM, only they can be written.
+/// The registers of a GBA cartridge's I/O port, for clocks and sensors. In the range of the ROM, only they can be
+/// written.
 const GBA_PINS: AddressRange = (0x0800_00C4, 0x0800_00CA);
 const GB_MEMORY: AddressRange = (0, 0x1_0000);
 

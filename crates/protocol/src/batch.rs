@@ -8,8 +8,8 @@ use crate::value::Value;
 use crate::wire::{DecodeError, Reader, Wire};
 use crate::{MAX_ADVANCE, MAX_FRAME, MAX_KEY, MAX_OPS};
 
-/// The largest size of the part of a request frame that precedes the operations: kind, id, answered, key with its
-/// length, count.
+/// The largest size in bytes of the part of a request frame before the operations: the kind, the id, `answered`, the
+/// key with its length, and the number of operations.
 const MAX_REQUEST_HEAD: usize = 1 + 4 + 4 + 1 + MAX_KEY + 2;
 
 /// The message of [`Status::NotDone`]. The script for a stock mGBA has the same text.
@@ -82,8 +82,8 @@ impl Batch {
     }
 }
 
-/// Checks each operation with [`Op::check`], and the frames of all operations `advance` together. Call this before the
-/// first operation is performed.
+/// Checks each operation with [`Op::check`], and checks that all `advance` operations together run at most
+/// [`MAX_ADVANCE`] frames. Call this before the first operation is performed.
 ///
 /// # Errors
 /// The index of the first operation that is refused, and the reason.

@@ -8,7 +8,7 @@ use crate::wire::{DecodeError, Reader, Wire};
 pub enum Status {
     /// An argument is out of range, unknown or unreadable; nothing was done.
     BadArgument = 1,
-    /// This emulator cannot perform the operation, whatever its arguments are.
+    /// This emulator cannot perform the operation, or not with these arguments.
     Unsupported = 2,
     /// No ROM is loaded.
     NoGame = 3,
@@ -95,17 +95,17 @@ impl OpError {
         OpError::new(Status::Busy, message)
     }
 
-    /// Whether it is [`OpError::key_reused`].
+    /// Whether this error is [`OpError::key_reused`].
     pub fn is_key_reused(&self) -> bool {
         *self == OpError::key_reused()
     }
 
-    /// Whether it is [`OpError::outcome_dropped`].
+    /// Whether this error is [`OpError::outcome_dropped`].
     pub fn is_outcome_dropped(&self) -> bool {
         *self == OpError::outcome_dropped()
     }
 
-    /// Whether it refuses a whole batch because of its key.
+    /// Whether this error refuses a whole batch because of the batch's key.
     pub fn is_about_key(&self) -> bool {
         self.is_key_reused() || self.is_outcome_dropped() || *self == OpError::keys_full()
     }

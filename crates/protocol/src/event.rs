@@ -2,11 +2,11 @@
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// Used in place of the number of a range. Then the bytes are the keys held in the frame, as a mask of two bytes.
+/// The value of [`NewValue::range`] for the keys held in the frame. The bytes are the mask of the keys, a `u16`.
 pub const KEYS: u16 = u16::MAX;
 
-/// Used in place of the number of a range if the frame does not follow from the one before it. Then there is one byte,
-/// a [`discontinuity`], which says why.
+/// The value of [`NewValue::range`] that reports that the frame does not follow from the one before it. The only byte
+/// is a [`discontinuity`], which says why.
 pub const DISCONTINUITY: u16 = u16::MAX - 1;
 
 /// Why a frame does not follow from the one before it.
@@ -50,7 +50,7 @@ pub enum EventItem {
         /// Whether it was cancelled before its last step.
         cancelled: bool,
     },
-    /// Lockstep ended because no client had sent a request for the length of its timeout.
+    /// Lockstep ended by itself, for example because no client had sent a request for the length of its time-out.
     LockstepOver,
     /// Another game was loaded.
     Game,

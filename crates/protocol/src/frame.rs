@@ -1,4 +1,5 @@
-//! The frames on a binary connection. One side of it is the *endpoint*, which performs requests: the script in mGBA.
+//! The frames on a binary connection between the link and the *endpoint*. The endpoint performs the requests: it is the
+//! script in mGBA.
 //!
 //! A frame is `u32 length`, `u8 kind`, body; `length` counts the kind and the body.
 

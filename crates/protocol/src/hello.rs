@@ -1,7 +1,7 @@
 //! The text exchange that makes a connection binary.
 //!
-//! It has the form of mGBA-http's text messages, so mGBA-http's script answers it too, with an error. So one round trip
-//! shows which of the two scripts the link has reached.
+//! The link's message has the form of mGBA-http's text messages. mGBA-http's script answers it with an error. So one
+//! round trip shows which of the two scripts the link has reached.
 
 use crate::PROTOCOL_VERSION;
 use crate::marker::END;

@@ -1,4 +1,5 @@
-//! The messages between Framewire's processes. This crate encodes and decodes them, but does no I/O.
+//! The operations of an emulator, and the messages that the link exchanges with the script in mGBA. This crate encodes
+//! and decodes the messages, but does no I/O.
 //!
 //! The modules:
 //!

@@ -1,6 +1,7 @@
 //! mGBA-http's text messages: `key,arg1,arg2<|END|>`, answered by `reply<|END|>`.
 //!
-//! The format has no escapes, so it cannot carry every operation: see [`NotCarried`]. mGBA-http 0.10 is the reference.
+//! Not every operation has such a message. The format has no escapes, so some arguments cannot be sent either: see
+//! [`NotCarried`]. The reference is mGBA-http 0.10.
 
 use crate::error::OpError;
 pub use crate::hex::{hex_pairs, parse_hex_pairs};
@@ -72,7 +73,8 @@ pub fn find_end(bytes: &[u8]) -> Option<usize> {
 
 /// Reads the reply to an operation, without its end marker.
 ///
-/// mGBA-http's script gives no reason for an error, and never answers `false`.
+/// mGBA-http's script gives no reason for an error. If the result is Lua's nil, `false` or an empty string, the reply
+/// is [`SUCCESS`] without a value.
 ///
 /// # Errors
 /// If the script answered with an error, or the reply does not have the type of the operation's result.
@@ -84,7 +86,6 @@ pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
             info.name
         )));
     }
-    // If the result is Lua's nil or an empty string, the script replies with success and no value.
     let reply = if reply == SUCCESS { "" } else { reply };
     let unreadable = || match op {
         Op::ReadRegister { register } if reply.is_empty() => {

@@ -233,10 +233,10 @@ pub fn encode_ends(ends: &[StepEnd]) -> Vec<u8> {
     ends.iter().flat_map(StepEnd::to_bytes).collect()
 }
 
-/// Decodes how the steps of a run ended.
+/// Decodes the result of [`Op::Run`](crate::Op::Run): how the steps of the run ended.
 ///
 /// # Errors
-/// If the bytes are something else.
+/// If the bytes are not such a result.
 pub fn decode_ends(bytes: &[u8]) -> Result<Vec<StepEnd>, DecodeError> {
     Reader::new(bytes).get_all()
 }
@@ -251,7 +251,7 @@ pub fn encode_expressions(expressions: &[Condition]) -> Vec<u8> {
 /// Decodes the argument of [`Op::Evaluate`](crate::Op::Evaluate).
 ///
 /// # Errors
-/// If there are too many expressions, or the bytes are something else.
+/// If there are more than [`MAX_EXPRESSIONS`] expressions, or the bytes are not such an argument.
 pub fn decode_expressions(bytes: &[u8]) -> Result<Vec<Condition>, OpError> {
     let mut reader = Reader::new(bytes);
     let mut expressions = Vec::new();
@@ -279,7 +279,7 @@ pub fn encode_values(values: &[Option<i64>]) -> Vec<u8> {
 /// Decodes the result of [`Op::Evaluate`](crate::Op::Evaluate).
 ///
 /// # Errors
-/// If the bytes are something else.
+/// If the bytes are not such a result.
 pub fn decode_values(bytes: &[u8]) -> Result<Vec<Option<i64>>, DecodeError> {
     let mut reader = Reader::new(bytes);
     let mut values = Vec::new();

@@ -10,7 +10,8 @@ pub const MAX_STEPS: usize = 65_536;
 /// The size of an encoded step in bytes.
 const STEP: usize = 6;
 
-/// A change of the held keys: from the frame at `offset` on, the timeline holds `keys` and no others.
+/// A change of the held keys. From the frame at `offset` on, exactly `keys` are held, out of all keys that the timeline
+/// uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyStep {
     /// The number of the frame; 0 is the next frame.

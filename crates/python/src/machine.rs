@@ -266,7 +266,8 @@ impl Machine {
     }
 
     /// Called when the game's state changes in a way that a replay of the keys does not reproduce, for example when a
-    /// state is loaded. `what` names the change. Ends the recording. The picture no longer counts as old.
+    /// state is loaded. `what` names the change. Ends the recording. The picture does not count as old until the next
+    /// frame.
     pub(crate) fn discontinue(&mut self, what: &str) {
         self.undrawn = None;
         if let Some(recorder) = &mut self.recorder {

@@ -5,7 +5,7 @@
 /// The text of the script.
 pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/framewire.lua"));
 
-/// The path of the script, for tests in which an emulator loads it. The build wrote the file there.
+/// The path of the script in the build's output folder, for tests and measurements in which an emulator loads it.
 pub const PATH: &str = concat!(env!("OUT_DIR"), "/framewire.lua");
 
 /// The part of the script that runs Lua code for a client; embedded cores use it too. It is a Lua chunk that returns a

@@ -1,6 +1,6 @@
-/// The memory into which a vector writes its results. Each slice has a row of values for each environment, one row
-/// after the other: for all environments or, in [`VectorEnv::recv`](crate::VectorEnv::recv), for those that have
-/// finished their steps. The caller owns the memory.
+/// The memory into which a vector writes its results. Each slice consists of rows, one row for each environment.
+/// [`VectorEnv::recv`](crate::VectorEnv::recv) writes rows only for environments that have finished their steps; the
+/// other methods need rows for all environments. The caller owns the memory.
 #[derive(Debug)]
 pub struct Batch<'a> {
     /// Observed pictures, [`Task::screen_len`](crate::Task::screen_len) bytes each.
@@ -95,7 +95,7 @@ impl OwnedRow {
     }
 }
 
-/// Takes `count` values off the front of a slice.
+/// Takes up to `count` values off the front of a slice.
 fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
     let all = std::mem::take(slice);
     let count = count.min(all.len());

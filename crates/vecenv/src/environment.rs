@@ -33,7 +33,7 @@ pub(crate) struct Environment {
     pub(crate) frames: u32,
     /// The sum of the episode's rewards.
     pub(crate) earned: f64,
-    /// Whether the episode has ended.
+    /// Whether the episode has ended or was cut off.
     over: bool,
     pictures: Option<Pictures>,
     // What each formula remembers of earlier frames.

@@ -70,7 +70,7 @@ pub struct Rollout {
     /// The actions that were played. A branch ends early if the episode ends or the goal is reached.
     pub actions: Vec<i64>,
     /// The number of frames of the last action. It is smaller than for other actions if the branch ended during this
-    /// action.
+    /// action, and 0 if no action was played.
     pub last_frames: u32,
     /// Frames since the start of the episode.
     pub frames: u32,
@@ -141,8 +141,8 @@ impl Explorer {
     /// Prepares a scenario of a game file. If `threads` is 0, there is one thread per processor.
     ///
     /// # Errors
-    /// The same as for [`Task::new`]; also if a formula of `goals` is not accepted, if neither `goals` has a score nor
-    /// the scenario a reward, or if the threads cannot be started.
+    /// The same as for [`Task::new`]. Also if a formula of `goals` is not accepted, if there is neither a score in
+    /// `goals` nor a reward in the scenario, or if the threads cannot be started.
     pub fn new(
         file: &GameFile,
         scenario: Option<&str>,
@@ -316,7 +316,7 @@ impl Explorer {
         value.is_some_and(Number::is_true)
     }
 
-    /// The score in the present frame. A formula without a value counts as 0.
+    /// The score in the current frame. A formula without a value counts as 0.
     fn score_of(&self, environment: &mut Environment) -> f64 {
         match &self.score {
             Some(score) => environment.value(score).map_or(0.0, Number::as_f64),

@@ -46,7 +46,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool of threads with this name; with 0, one thread per processor.
+    /// A pool of threads with this name. If `threads` is 0, there is one thread per processor.
     pub(crate) fn new(name: &'static str, threads: usize) -> Result<Pool, Error> {
         let pool =
             ThreadPoolBuilder::new().num_threads(threads).thread_name(move |index| format!("{name}-{index}"));

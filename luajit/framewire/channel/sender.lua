@@ -135,8 +135,8 @@ end
 ---@param length integer bytes, 1 to 1 MiB
 ---@param timeout? number seconds to wait for room; forever if left out
 ---@return ffi.cdata*|nil place uint8_t *
----@return string? message "timeout"; if there is no room, "closed" or why the other side cannot get messages any more;
---- or what is wrong with the length
+---@return string? message if there is no room: "timeout", "closed", or why the other side cannot get messages any more;
+--- otherwise what is wrong with the length
 function Sender:reserve(length, timeout)
   local s = self.state
   local unread = tobit(s.head - s.theirs[CONSUMED])

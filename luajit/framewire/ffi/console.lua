@@ -95,7 +95,7 @@ return function(sys)
     return true
   end
 
-  -- Waits for a character, because `read` would not return before there is one.
+  -- Waits at most `seconds` for a character, because `read` itself has no time-out.
   function M.wait(seconds)
     if not M.is_terminal(0) then return wait_for_pipe(seconds) end
     local deadline = sys.monotonic() + seconds

@@ -182,7 +182,7 @@ M.socket_flags = M.SOCK_NONBLOCK + M.SOCK_CLOEXEC
 --- Flags for every send: a broken connection returns an error instead of raising a signal.
 M.send_flags = M.MSG_NOSIGNAL
 
---- Accepts one waiting connection, non-blocking. Returns a descriptor or -1.
+--- Accepts one waiting connection. The new socket has `socket_flags`. Returns its descriptor, or -1.
 function M.accept(fd)
   return ffi.C.accept4(fd, nil, nil, M.socket_flags)
 end

@@ -118,8 +118,8 @@ function M.add_to(system, types)
     return ffi.C.pread(fd, target, length, offset)
   end
 
-  --- Returns the facts in the structure of `stat`: size, seconds of the last change since 1970, kind, inode, owner and
-  --- permission bits.
+  --- Returns the facts in the structure of `stat`: the size in bytes, the time of the last change in seconds since
+  --- 1970, the kind, the inode, the owner's user id and the permission bits.
   function system.facts_of(stat)
     return tonumber(stat.size), tonumber(stat.mtime.sec), file_kinds[bit.band(stat.mode, system.S_IFMT)] or "other",
       tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)

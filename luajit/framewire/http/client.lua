@@ -20,7 +20,7 @@ local monotonic = time.monotonic
 -- The longest head of a reply and the longest line of a chunked body, in bytes; and the largest number of replies that
 -- are read for one request: interim replies (1xx), and the final one.
 local MAX_HEAD, MAX_LINE, MAX_HEADS = 65536, 4096, 8
--- The most receives in a row, before a task lets the loop do other work.
+-- A task receives at most this many times in a row before it lets the loop do other work.
 local TURN = 16
 
 -- Methods of requests that can be repeated if a kept connection breaks before the reply.
@@ -360,8 +360,8 @@ end
 --- `on_data(part, answer)`: gets the body in parts, so the reply's `body` is empty; if it returns false, the request
 --- ends with an error; `max_body` (16777216 bytes);
 --- `max_redirects` (5; with 0, the redirect itself is the reply); `unix`: path of a unix socket to connect to
----@return table|nil reply with any status: `status`, `reason`, `headers` (names in lower case), `cookies` (the list of
---- the values of "Set-Cookie"), `body`, `url` and the method `json()`
+---@return table|nil reply also one with an error status; it has `status`, `reason`, `headers` (names in lower case),
+--- `cookies` (the list of the values of "Set-Cookie"), `body`, `url` and the method `json()`
 ---@return string? message
 function Client:request(options)
   if self.closed then return nil, "the client is closed" end

@@ -27,7 +27,8 @@ local reasons = {
 local Response = {}
 Response.__index = Response
 
--- Whether responses with this status have a body. After the others, the client would take a body for the next response.
+-- Whether responses with this status have a body. If another response had one, the client would read it as the
+-- beginning of the next response.
 local function has_body(status)
   return status >= 200 and status ~= 204 and status ~= 304
 end
@@ -90,8 +91,8 @@ local function finish(self, out)
   return true
 end
 
--- A cache of "Content-Length" lines by length, and the number of its entries. Without it, LuaJIT would compile the loop
--- that writes the digits as a separate trace, and could then not compile the serving of a whole request as one trace.
+-- A cache of up to LENGTHS "Content-Length" lines, by length. Without it, LuaJIT would compile the loop that writes the
+-- digits as a separate trace, and could then not compile the serving of a whole request as one trace.
 local LENGTHS = 1024
 local length_lines, known_lengths = {}, 0
 
@@ -230,8 +231,8 @@ function Response:file(status, fd, offset, length, content_type)
   return finish(self, out)
 end
 
---- Starts a response of unknown length; continue with `write` and `finish`. Responses with the status 204 or 304 have
---- no body, so `write` then drops its data.
+--- Starts a response of unknown length; continue with `write` and `finish`. If the response has no body, `write` drops
+--- its data: in responses to HEAD, and with the status 204 or 304.
 ---@param status integer
 ---@param content_type string
 ---@return true|nil ok

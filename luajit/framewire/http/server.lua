@@ -29,7 +29,8 @@ local defaults = {
   max_headers = 100,
   max_body = 1048576,
   --- Bytes that may wait to be sent to a client. With more, the server disconnects the client, even if it reads fast.
-  --- So a larger response that is not a file must be sent in parts: with `later`, and `write` when little is unsent.
+  --- A larger response must be a file or be sent in parts: call `later` and `start`, and then `write` whenever few
+  --- bytes are unsent.
   max_unsent = 67108864,
   max_connections = 16384,
   --- From the first byte of a head to its last; also from the start of the connection to the first byte.

@@ -36,8 +36,8 @@ local function write_byte(byte)
   out.stop = out.stop + 1
 end
 
-local function write_escaped(text, place)
-  for i = place, #text do
+local function write_escaped(text)
+  for i = 1, #text do
     local byte = text:byte(i)
     local escape = escapes[byte]
     if escape then out:append(escape) else write_byte(byte) end
@@ -64,7 +64,7 @@ local function write_string(text)
     return true
   end
   out.stop = stop + 1
-  write_escaped(text, 1)
+  write_escaped(text)
   write_byte(QUOTE)
   return true
 end
@@ -241,7 +241,8 @@ local function write_object(object, settings, level)
   return true
 end
 
--- Whether a table is an array. Returns nil and a reason if the table is neither an array nor an object.
+-- Whether a table is an array. Returns nil and a reason if the table has the mark of an array or the key 1, but also
+-- holes or other keys.
 local function is_list(value)
   local has_mark = getmetatable(value) == Array
   if value[1] == nil then

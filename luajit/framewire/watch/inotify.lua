@@ -113,7 +113,8 @@ function Watch:add(path, options)
   return true
 end
 
--- Whether the path is part of an outer folder that is watched with `recursive`. Then its parent folder is watched too.
+-- Whether the path is anywhere inside of a folder that was added with `recursive`. If so, its parent folder is in
+-- `is_deep`.
 local function has_outer(self, path)
   return self.is_deep[path:match("^(.*)/")] ~= nil
 end

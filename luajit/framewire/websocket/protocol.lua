@@ -258,7 +258,7 @@ end
 --- Creates the protocol of one connection.
 ---@param owner table see above
 ---@param is_client boolean
----@param max_message integer bytes of one message
+---@param max_message integer the most bytes of one message
 ---@return table protocol
 function M.new(owner, is_client, max_message)
   return setmetatable({

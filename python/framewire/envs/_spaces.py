@@ -46,7 +46,7 @@ def checked_seed(seed: object) -> int | None:
 
 
 def checked_seeds(seed: int | Iterable[int | None], count: int) -> list[int | None]:
-    """The seeds of environments. If `seed` is one number, the seeds of `count` environments are the numbers from it on."""
+    """The seed of each environment. If `seed` is one number, they are `count` numbers: `seed`, `seed + 1` and so on."""
     if isinstance(seed, (int, np.integer)):
         first = checked_seed(seed)
         assert first is not None

@@ -33,7 +33,7 @@ class Window:
         self._clock = pygame.time.Clock()
 
     def show(self, picture: Array, fps: float) -> None:
-        """Shows a picture, and waits as long as one picture lasts at `fps` pictures per second."""
+        """Shows a picture. Then waits, if needed, so that at most `fps` pictures per second are shown."""
         pygame = self._pygame
         height, width, _ = picture.shape
         if self._surface is None:

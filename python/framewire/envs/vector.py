@@ -47,7 +47,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     Steps and resets write their results into two sets of arrays in turn. So the result of a call does not change during
     the next call, but the call after that overwrites it. A reset with a mask counts as a call, and so does the first
-    `recv` after a step or a reset. With `copy=True`, each step returns new arrays.
+    `recv` after a step or a reset. With `copy=True`, steps and resets return new arrays.
 
     Args:
         game: The game file.
@@ -57,7 +57,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         threads: The number of threads. 0 means one for each processor.
         autoreset_mode: When the next episode begins after the end of an episode: one of Gymnasium's modes.
         render_mode: `rgb_array`, or None. With `rgb_array`, each step draws its last frame.
-        copy: Whether each step returns new arrays.
+        copy: Whether steps and resets return new arrays.
         batch_size: How many environments `recv` waits for. None means all.
     """
 

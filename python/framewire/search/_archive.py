@@ -99,7 +99,7 @@ class Archive:
         ways = [self._way(number) for number in lost.values()]
         states: dict[int | None, bytes] = {0: runner.start}
         for depth in range(max(map(len, ways), default=0)):
-            # The entries whose branches come after `depth` other branches on the way from the start, without duplicates.
+            # The entries that are `depth + 1` branches away from the start, without duplicates.
             level = list(dict.fromkeys(way[depth] for way in ways if depth < len(way)))
             entries = [self.entries[number] for number in level]
             jobs = [Job(states[entry.parent], entry.actions, keep=True) for entry in entries]
@@ -115,7 +115,7 @@ class Archive:
         return len(lost)
 
     def choose(self, rng: random.Random, count: int, greed: float) -> list[int]:
-        """Chooses the numbers of `count` entries at which branches will begin, with random numbers from `rng`.
+        """Chooses `count` entries at which branches will begin, and returns their numbers. `rng` makes the random choices.
 
         Entries that were chosen less often are more probable. With the probability `greed`, a choice is made only among
         the best tenth of the cells.

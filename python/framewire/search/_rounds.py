@@ -31,7 +31,7 @@ class _Counter:
             self.progress(Progress(self.branches, self.frames, score, 0))
 
     def solution(self, actions: Sequence[int]) -> Solution:
-        """Makes a solution by playing the actions again from the start. So every solution has been verified."""
+        """Plays the actions again from the start, and makes a solution from the result."""
         return replace(replay(self.runner, actions), branches=self.branches, played=self.frames)
 
 

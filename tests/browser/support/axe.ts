@@ -7,7 +7,7 @@ import type { AxeResults } from "axe-core";
 /** The code of axe. A page must run it before `violations` is called. */
 export const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-/** The violations that axe finds. */
+/** The violations that axe finds, each as the name of the rule and the selectors of the elements. */
 export async function violations(page: Page): Promise<string[]> {
   // Wait for the end of colour transitions. Otherwise, axe would check the colours in between.
   await page.waitForFunction(() =>

@@ -12,7 +12,7 @@ export interface Scene {
   oam?: Uint8Array;
   /** Sixteen palettes of four 15-bit colours, for the Game Boy Color. */
   palettes?: Uint8Array;
-  /** Registers, in the order in which they are written. */
+  /** The low byte of each register's address, and its value, in the order in which they are written. */
   registers: readonly (readonly [register: number, value: number])[];
 }
 

@@ -61,7 +61,7 @@ export class Server {
     return Number(new URL(this.url).port);
   }
 
-  /** Kills the server. */
+  /** Ends the server with SIGKILL. Its folder remains until `stop`. */
   async kill(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) {
       const ended = once(this.#process, "exit");
@@ -75,7 +75,7 @@ export class Server {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Sends a request without a browser, and returns the JSON of the reply. */
+  /** Sends a GET, or a POST if there is a body, and returns the JSON of the reply. Fails unless the reply is a success. */
   async json<T>(path: string, body?: unknown): Promise<T> {
     const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await fetch(this.url + path, init);
@@ -103,7 +103,7 @@ export class Server {
 /** The first port of the range of `freePort`. By default, Linux uses no port of this range for outgoing connections. */
 const FIRST_PORT = 20_000;
 const PORTS = 12_000;
-/** Counts the ports that were tried. The first number depends on the process, so processes try different ports. */
+/** Chooses the next port to try. Its first value depends on the process, so that processes try different ports. */
 let nextPort = process.pid * 197;
 
 /** A port on which nothing listens at 127.0.0.1. In one process, it is a different one each time. */
@@ -129,7 +129,7 @@ export async function listen(server: NetServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Serves an empty page on its own port. */
+/** Serves an empty page on another port, so that its origin differs from that of the Framewire server. */
 export async function foreignSite(): Promise<{ site: NetServer; port: number }> {
   const site = createHttp((_, response) => {
     response.setHeader("Content-Type", "text/html");

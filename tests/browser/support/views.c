@@ -1,6 +1,6 @@
-/* Writes the pictures of mGBA's own tile, sprite and map views for a state of a game. They come from libmgba's caches,
- * from which mGBA's Qt program also draws these views. The tiles of a sprite are put together as in the program's
- * ObjView.cpp.
+/* Writes the palettes, and the pictures of mGBA's own tile, sprite and map views, for a state of a game. The pictures
+ * come from libmgba's caches, from which mGBA's Qt program also draws these views. The tiles of a sprite are put
+ * together as in the program's ObjView.cpp.
  *
  *   views ROM STATE FOLDER
  *
@@ -64,7 +64,7 @@ static void copy_tile(color_t *picture, int stride, int left, int top, const col
         memcpy(&picture[(top + y) * stride + left], &tile[y * 8], 8 * sizeof *tile);
 }
 
-/* Writes a picture of the tiles of a cache from `first` on, with ACROSS tiles in each row. */
+/* Writes a picture of `count` tiles of a cache, beginning with the tile `first`, with ACROSS tiles in each row. */
 static void put_tiles(struct mCacheSet *caches, int cache, int first, int count, int palette, const char *name)
 {
     struct mTileCache *tiles = mTileCacheSetGetPointer(&caches->tiles, cache);
@@ -141,8 +141,8 @@ static void put_gba(struct GBA *gba)
     for (int i = 0; i < 512; i++)
         colours[i] = mColorFrom555(gba->video.palette[i]) | 0xFF000000;
     put(colours, 16, 32, "palettes");
-    /* Cache 0 has the tiles of backgrounds with 16 colours, and cache 1 those with 256. Caches 2 and 3 are the same for
-     * sprites. */
+    /* Cache 0 has background tiles with 16 colours, and cache 1 those with 256. Caches 2 and 3 have the same kinds of
+     * tiles for sprites. */
     for (int palette = 0; palette < 16; palette++) {
         put_tiles(&caches, 0, 0, 2048, palette, "0");
         put_tiles(&caches, 2, 0, 1024, palette, "2");

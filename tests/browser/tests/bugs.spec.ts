@@ -225,7 +225,7 @@ test("the symbols are those of the selected emulator, even if a late answer has 
   const late = page.waitForResponse((response) => response.url().includes("emulator=first"));
   release();
   await (await late).finished();
-  // At the end of this pause, the page has handled the late answer.
+  // Gives the page time to handle the late answer.
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
   await expect(cell).toHaveAttribute("title", "new");
 });
@@ -251,7 +251,7 @@ test("a search of the emulator that was selected before does not appear, even if
   const late = page.waitForResponse((response) => response.url().includes("/v1/search?"));
   release();
   await (await late).finished();
-  // At the end of this pause, the page has handled the late answer.
+  // Gives the page time to handle the late answer.
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
   await expect(panel.getByRole("button", { name: "Keep" })).toBeHidden();
   await expect(panel.getByText(/places? (is|are) left/)).toHaveCount(0);
@@ -263,7 +263,7 @@ test("an offset that begins like a symbol stays in its memory domain", async ({ 
   const server = await serve(["--rom", repository("rom/framewire-demo.gba"), "--symbols", symbols]);
   const opened = await Console.open(page, server);
   const panel = await opened.tab("Memory");
-  // The page has loaded the symbols.
+  // The first byte has a title as soon as the page has loaded the symbols.
   await expect(panel.getByRole("gridcell").first()).toHaveAttribute("title", /./);
   await panel.getByLabel("Memory domain").selectOption("wram");
   await goTo(panel, "c0");

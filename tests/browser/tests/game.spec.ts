@@ -169,7 +169,7 @@ test("a key press lights the lamp in the picture within 50 ms", async ({ console
   });
 });
 
-/** Runs in the page: measures the time from each key event to the first picture in which the lamp is lit. */
+/** Runs in the page: measures the time from each key press to the first picture in which the lamp is lit. */
 function collectLatencies(canvas: HTMLCanvasElement | SVGElement | HTMLElement, lamp: Lamp): void {
   const latencies: number[] = [];
   Object.assign(window, { latencies });

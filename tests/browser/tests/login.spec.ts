@@ -1,4 +1,4 @@
-/** A server that requires a token. After a login, the console works with its cookie, but other pages cannot use it. */
+/** A server that requires a token. After a login, the console works with a cookie. Pages of other origins cannot use it. */
 
 import { writeFileSync } from "node:fs";
 import type { Page } from "@playwright/test";

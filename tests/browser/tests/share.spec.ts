@@ -5,7 +5,7 @@ import { type Console, goTo, saved, sizeOf } from "../support/console.ts";
 import type { Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
-/** Opens the page, runs the game until the page has received this many pictures, and pauses the game. */
+/** Opens the page, waits until it has received more than this many pictures, and pauses the game. */
 async function play(opened: Console, server: Server, pictures: number): Promise<void> {
   let got = 0;
   opened.page.on("websocket", (socket) => {
@@ -79,7 +79,7 @@ test("the last seconds are saved as a WebM file that plays", async ({ page, serv
 
 test("a link opens the same tool and address", async ({ page, server, console: opened }) => {
   const panel = await opened.tab("Memory");
-  // The page has loaded the symbols.
+  // This byte has a title as soon as the page has loaded the symbols.
   await expect(panel.getByRole("gridcell").nth(8)).toHaveAttribute("title", "frame");
   await goTo(panel, "score");
   await expect(page).toHaveURL(/#tool=memory&address=02000044$/);

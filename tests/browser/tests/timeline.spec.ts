@@ -6,7 +6,7 @@ import { expect, test } from "../support/test.ts";
 
 const FRAME_OF_GAME = 0x0200_0008;
 
-/** The point of the strip at this part of its width. */
+/** A point at half of the strip's height. Its distance from the strip's left end is this part of the strip's width. */
 async function at(page: Page, part: number): Promise<[number, number]> {
   const box = await page.locator(".strip").boundingBox();
   if (!box) throw new Error("no strip");
@@ -24,8 +24,8 @@ test("dragging goes back to a frame, and the game continues there", async ({ con
   await page.page.mouse.down();
   await page.page.mouse.move(...(await at(page.page, 0.5)), { steps: 5 });
   await page.page.mouse.up();
-  // While the pointer moves, the page already goes back. After the pointer is released, it goes to the frame once more,
-  // and this last request is in the log.
+  // The page already goes back while the pointer moves. When the pointer is released, the page goes to the frame once
+  // more. Only this last request is in the log.
   await expect(log.getByRole("listitem").filter({ hasText: "Go back to frame" })).toHaveCount(1);
   await expect.poll(async () => (await server.state()).frame).toBeLessThan(700);
   const { frame } = await server.state();
@@ -37,7 +37,7 @@ test("dragging goes back to a frame, and the game continues there", async ({ con
   await page.button("Step").click();
   await expect.poll(async () => (await server.state()).frame).toBe(frame + 1);
   expect((await server.batch({ op: "read32", address: FRAME_OF_GAME }))[0]).toBe(seen + 1);
-  // The later frames are now a branch, and its button goes to its last frame.
+  // The later frames are now a branch. The button of the branch goes to its last frame.
   await page.button(/^Branch \d+, frame 1,200$/).click();
   await expect.poll(async () => (await server.state()).frame).toBe(1200);
 });

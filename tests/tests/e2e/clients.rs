@@ -36,7 +36,8 @@ impl Generation {
         Generation { framewire, folder }
     }
 
-    /// Runs a program that `tools/clients.sh` has installed, in the folder. Returns its output.
+    /// Runs a program in the folder. Looks for it first among the programs that `tools/clients.sh` has installed.
+    /// Returns its output.
     #[track_caller]
     fn run(&self, program: &str, args: &[&str]) -> String {
         let path = std::env::var("PATH").unwrap_or_default();

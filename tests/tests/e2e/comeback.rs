@@ -1,5 +1,4 @@
-//! Tests that end or stop mGBA, a server or a client. When the program is back, requests work again, and no socket is
-//! left open.
+//! Tests that end or stop mGBA, a server or a client. Afterwards, requests work again, and no socket is left open.
 
 use std::fs;
 use std::net::SocketAddr;

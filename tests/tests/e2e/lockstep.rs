@@ -67,7 +67,7 @@ fn frames_wait_for_the_client_and_run_freely_after_it_falls_silent() {
     assert_eq!(ints(client.outcome(last - 1).unwrap()), [i64::from(start) + 45]);
     assert_eq!(ints(client.outcome(last).unwrap()), [game + 45]);
 
-    // The timeout begins when the script gets the next request, so not before this time.
+    // The timeout begins when the script gets the next request, which is after this moment.
     let asked = Instant::now();
     assert_eq!(ints(client.perform(vec![game_frame()]).unwrap()), [game + 45]);
     let over = wait_for_event(&mut client, |item| *item == EventItem::LockstepOver);

@@ -149,8 +149,7 @@ fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     assert!(frame(&http) >= seen, "the state was loaded again");
 }
 
-/// A tap that is rejected because another one is still playing is not remembered under its key. This is tested with
-/// each kind of emulator.
+/// A tap that is rejected because another one is still playing is not remembered under its key.
 #[test]
 fn a_tap_rejected_while_another_plays_succeeds_later_with_its_key() {
     for served in [Served::embedded(), Served::stock()] {

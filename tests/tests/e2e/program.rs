@@ -174,7 +174,7 @@ fn output_without_a_reader_does_not_end_the_program() {
     assert_eq!(Piped::start(command).wait().code(), Some(1));
 }
 
-/// A machine whose clock has no battery may start with such a time.
+/// A machine whose clock has no battery may start with a time before 1970.
 #[test]
 fn no_request_panics_with_a_clock_before_1970() {
     let clock = [

@@ -68,7 +68,7 @@ fn check_replay(file: &Path, pictures: bool) -> u64 {
     compared
 }
 
-/// Checks that a changed byte leads to exit code 1, and that the output names the frame.
+/// Checks that a replay reports a changed byte and its frame, and that `--write` does not change a damaged file.
 fn damage_is_found(file: &Path) {
     let mut bytes = fs::read(file).unwrap();
     let near_end = bytes.len() - 60;
@@ -193,8 +193,8 @@ fn a_recording_survives_the_kill_of_its_server() {
 #[test]
 fn a_recording_of_a_stock_window_is_replayed() {
     let served = Served::stock();
-    // An attached mGBA sends no pictures. Instead, its memory is hashed about as often. On a busy machine, there are
-    // fewer hashes in the same number of frames. If there are too few, the test makes a longer recording.
+    // The recording of an attached mGBA has no hashes of pictures. It has a hash of memory about every 20 frames, or
+    // less often on a busy machine. If there are too few hashes, the test makes a longer recording.
     let file = [FRAMES, 3 * FRAMES, 9 * FRAMES]
         .into_iter()
         .map(|frames| record(&served, "state", frames))

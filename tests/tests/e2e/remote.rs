@@ -15,7 +15,7 @@ use super::served::{PATIENCE, demo_copy, ready, wait_until};
 /// The address that simulates another machine. It is from the range for documentation (RFC 5737).
 const ELSEWHERE: &str = "192.0.2.1";
 
-/// A folder with a token and a read-only token, created with the program.
+/// A folder with a token and a read-only token that the program has created, and the paths of the two files.
 fn tokens() -> (TempDir, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let make = |name: &str| {

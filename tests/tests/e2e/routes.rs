@@ -100,7 +100,7 @@ fn registers(served: &Served) {
     assert_eq!(served.post("/core/writeregister?regName=r12&value=-1"), "");
     assert_eq!(served.post("/core/writeregister?regName=r12&value=4294967295"), "");
     assert_eq!(served.post("/core/step"), "");
-    // A changed register may crash the game, so this resets it.
+    // A changed register may crash the game, so the game is reset.
     assert_eq!(served.post("/coreadapter/reset"), "");
     served.ready();
 }

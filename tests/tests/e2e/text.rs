@@ -26,9 +26,9 @@ fn a_message_split_in_any_way(mgba: &StockMgba) {
     for cut in 1..message.len() {
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(&message[..cut]).unwrap();
-        // During the serving time, the script accepts connections only once per millisecond, and answers the last client
-        // first. At the start of each frame, it accepts and serves all. So after more than a frame, it has read the first
-        // part.
+        // During the serving time, the script accepts connections only once per millisecond, and prefers the client
+        // that sent the last request. At the start of each frame, it accepts and serves all clients. So after more than
+        // a frame, it has read the first part.
         let sent = Instant::now();
         while sent.elapsed() < Duration::from_millis(30) {
             assert_eq!(other.ask("core.platform").unwrap(), "0");

@@ -13,7 +13,7 @@ use super::served::{PATIENCE, Served, demo_copy, host, ready, stock, wait_until}
 
 /// The number of taps in a test.
 const TAPS: usize = 1000;
-/// The delay that the network adds to each message.
+/// The longest delay that the network adds to a piece of data.
 const DELAY: Duration = Duration::from_millis(50);
 /// The keys that are tapped.
 const KEYS: [u16; 5] = [1, 2, 16, 32, 512];
@@ -51,9 +51,9 @@ impl Taps {
         timeline::encode(&self.steps)
     }
 
-    /// Checks the demo game's memory. `before` has its counts of presses before the first tap, and `presses` has those
-    /// after the last one. `log` has its log of keys after the last tap. The timeline begins in the frame after
-    /// `frame`.
+    /// Checks the demo game's memory. `before` and `presses` are its counts of presses before the first tap and after
+    /// the last one. `log` is its log of keys after the last tap. The timeline begins in the frame after `frame`, which
+    /// the game's own frame counter showed.
     #[track_caller]
     fn check(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
         for (offset, held) in self.frames.iter().enumerate() {

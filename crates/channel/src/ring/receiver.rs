@@ -17,13 +17,13 @@ pub struct Receiver<M: Memory> {
     next: u64,
     /// How many messages this side has reported as read; see `publish`.
     published: u32,
-    /// Whether a message in the mailbox was read, but not yet reported as read. Until then, the other side cannot use
-    /// the mailbox again.
+    /// Whether a message in the mailbox was read, but not yet reported as read. Until it is reported, the other side
+    /// cannot use the mailbox again.
     mailbox_unreported: bool,
 }
 
-/// How many times `find_soon` checks again before the real wait begins. In loom's models, this would only add states to
-/// explore.
+/// How many times `find_soon` checks again before the real wait begins. In loom's models, these checks would only add
+/// states to explore.
 const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 
 #[derive(Clone, Copy)]
@@ -170,7 +170,7 @@ impl<M: Memory> Receiver<M> {
     }
 
     /// Looks for a number in shared memory that the protocol does not allow. With such a number, a wait might never
-    /// end. Returns a description. In loom's models, this would only add states to explore.
+    /// end. Returns a description. In loom's models, this check would only add states to explore.
     fn damage(&self) -> Option<&'static str> {
         if cfg!(loom) {
             return None;

@@ -52,8 +52,8 @@ impl<M: Memory> Sender<M> {
 
     /// Like [`reserve`](Self::reserve), but sending the message can also report how many messages the `reader` has
     /// read. This happens if the message goes into the mailbox, or if the `reader` has read all messages from the other
-    /// side and has not reported that yet. So in a dialogue, the cache line moves to the other core once instead of
-    /// twice.
+    /// side and has not reported that yet. So in a dialogue, the cache line of the mailbox moves to the other core once
+    /// per message instead of twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
         &'a mut self,

@@ -20,7 +20,7 @@ fn luajit(role: &str, name: &str, task: &str, count: u32) -> Child {
         .expect("LuaJIT on the path (apt-get install luajit)")
 }
 
-/// Opens our side of a channel. The other side has this role.
+/// Opens our side of a channel. `role` is the role of the other side.
 fn facing(role: &str, name: &str) -> Endpoint {
     let mine = match role {
         "create" => Endpoint::connect(name, LONG, Options::default()),

@@ -18,7 +18,7 @@ use super::refresh::is_ready;
 use super::shared::AttachedState;
 use crate::history::{Beginning, History, NewState, Thumbnail};
 
-/// Time between two states. A test in `tests/tests/e2e/history.rs` measures how much they delay mGBA's frames.
+/// Time between two states. A test in `tests/tests/e2e/history.rs` measures how much they slow mGBA down.
 const SPACING: Duration = Duration::from_secs(1);
 /// States are fetched for this long after a client last asked for the history. Otherwise, every attached emulator would
 /// send a state each second, even if no client uses its history.
@@ -77,7 +77,7 @@ const OPS: usize = 3;
 
 impl FetchProgress {
     /// Whether the history already has the state of this frame: it was kept last, or the emulator has just gone back to
-    /// it. In lockstep, a long time can pass before the next frame runs.
+    /// it. In lockstep, the emulator can stay at such a frame for a long time.
     fn has(&self, frame: u32) -> bool {
         match self.beginning {
             None => self.kept == Some(frame),

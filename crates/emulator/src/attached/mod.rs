@@ -89,7 +89,8 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
     let deadline = shared.advances.after(deadline);
     let advance = match batch.ops.last() {
         // A batch with a run is not added to the advances. The script answers other requests during a run, so their
-        // deadlines need no extension. Also, the deadline of a run is far in the future.
+        // deadlines need no extension. Also, the deadline of a run is far in the future, and would delay theirs by as
+        // much.
         Some(Op::Advance { .. }) if !has_run => Some(Advances::begin(shared, deadline)),
         _ => None,
     };

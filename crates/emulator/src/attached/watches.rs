@@ -82,7 +82,7 @@ impl AttachedWatches {
     }
 
     /// Called when the script has started a watch. `frame` is the current frame, and `base` the bytes of all ranges. If
-    /// the watch had already run before a reconnection, an event reports what has changed since then.
+    /// the watch had already run before a reconnection, an event reports what has changed since its last report.
     pub fn begun(&self, id: u32, frame: u32, base: &[u8]) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return self.send_end(id) };

@@ -1,4 +1,4 @@
-//! Reads and writes memory at addresses that an expression computes, and keeps *frozen* values: values that are written
+//! Reads and writes memory at addresses that expressions compute, and keeps *frozen* values: values that are written
 //! again after each frame.
 
 use framewire_expression::Code;

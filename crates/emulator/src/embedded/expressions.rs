@@ -34,7 +34,8 @@ pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpE
 /// memory at that address.
 ///
 /// # Errors
-/// If the bytes are not expressions, or if there is no such memory.
+/// If the bytes are not expressions, if there is no such memory or it cannot be written, or if the name or the data of
+/// `freeze` have a wrong length.
 pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
     let (address, length, write) = match op {
         Op::ReadAt { address, length } => (address, *length, false),

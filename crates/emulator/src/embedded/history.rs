@@ -276,7 +276,7 @@ impl Machine {
         self.keeper.surroundings = self.surroundings();
     }
 
-    /// A hash of what acts on the game, apart from the keys: frozen values, cheats, sensors and writes to the ROM.
+    /// The present value for [`HistoryKeeper::surroundings`].
     fn surroundings(&self) -> u64 {
         let all =
             (self.frozen.list(), self.cheats.list(), sensors::list(&self.core), self.keeper.rom_changes);

@@ -2,8 +2,8 @@
 //! thread waits.
 //!
 //! Waking the core's thread and waiting for its answer takes longer than reading memory. So another thread performs a
-//! quick read itself, if the core's thread sleeps until the next frame or the next job, and every job that was sent is
-//! done. A core's thread that also serves a channel does not lend the machine.
+//! quick read itself, if the core's thread sleeps until the next frame or the next [job](super::Job), and every job
+//! that was sent is done. A core's thread that also serves a channel does not lend the machine.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -195,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// Runs frames within a batch that has been checked. Returns the frame counter after the last of them.
+    /// Runs this many frames, within a batch. Returns the frame counter after the last of them.
     pub fn advance(&mut self, frames: u32) -> u32 {
         for left in (0..frames).rev() {
             // The pictures of the other frames are needed only if a run may end there.

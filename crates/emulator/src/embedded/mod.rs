@@ -124,7 +124,8 @@ pub struct Mods {
     pub options: Options,
     /// Files of cheats, in mGBA's format.
     pub cheats: Vec<PathBuf>,
-    /// The file of the battery save. With `None`, it is the file next to the ROM.
+    /// The file of the battery save. With `None`, a [`Rom::File`] uses the file next to it, and [`Rom::Bytes`] has no
+    /// save file.
     pub save: Option<PathBuf>,
 }
 
@@ -159,7 +160,7 @@ enum Job {
         deadline: Instant,
         responder: Responder,
     },
-    /// Send the current picture, because there is a new receiver of pictures.
+    /// Send the current picture, because there is a new receiver of pictures or a new request for one picture.
     Show,
     Stop,
 }

@@ -43,8 +43,8 @@ struct Entry {
 type Digest = [u64; 2];
 
 impl Outcomes {
-    /// If the key is known: the outcome of its batch, or the reason to refuse this batch. If the key is new: `None`, or
-    /// a refusal if there are too many keys.
+    /// For a known key, returns the outcome of its batch, or the reason to refuse this batch. For a new key, returns
+    /// `None`, or a refusal if there are too many keys.
     pub fn recall(&mut self, key: &str, batch: &Batch, now: Instant) -> Option<Result<Outcome, OpError>> {
         self.expire(now);
         let Some(entry) = self.entries.get(key) else {

@@ -191,7 +191,7 @@ impl Machine {
     }
 
     /// Begins the next step of each run whose step has ended, and continues the batch of each run that is over. Also
-    /// removes the runs that no client waits for. Called after each frame.
+    /// removes the runs that no client waits for. Called after each frame, and also while no frames run.
     pub fn settle_runs(&mut self) {
         // The batches continue last, because they may run frames, in which other steps end.
         let mut over = Vec::new();

@@ -182,7 +182,7 @@ impl Worker {
         self.serve_waiting(Instant::now())
     }
 
-    /// Does the jobs in the queue: at least one if there is one, and the others until `end`.
+    /// Performs the jobs in the queue: at least one if there is one, and the others until `end`.
     fn serve_waiting(&mut self, end: Instant) -> Result<(), Stop> {
         loop {
             match self.inbox.try_recv() {

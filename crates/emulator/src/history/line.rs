@@ -107,8 +107,8 @@ pub(crate) struct NewState<'a> {
     pub bytes: &'a [u8],
     /// The bytes of the state that was added before this one; empty to store this one on its own.
     pub before: &'a [u8],
-    /// A hash of everything that acts on the game, such as cheats, but not of the keys. `None` if something acts on the
-    /// game whose effect cannot be repeated, such as a script.
+    /// A hash of everything that acts on the game, such as cheats, but not of the keys. `None` if an effect on the game
+    /// cannot be repeated, such as that of a script. Always `None` for an attached emulator.
     pub surroundings: Option<u64>,
     /// The small picture of the state.
     pub thumbnail: Option<Thumbnail>,
@@ -260,8 +260,8 @@ impl Line {
         // run the frames from the state before it.
         let is_last = before + 1 == self.states.len();
         let earlier = before.checked_sub(1).filter(|earlier| {
-            // The last state can contain a change that was made in its frame. Running frames from the state before it
-            // would lose this change, but the line continues after it.
+            // The last state can contain a change that was made in its frame, such as a write to memory. Running frames
+            // from the state before it would lose the change. The next frames may continue this line, so they need it.
             self.states[before].frame == frame && !(is_last && self.states[*earlier].changed == Some(frame))
         });
         let number =

@@ -37,8 +37,8 @@ pub struct History {
 
 #[derive(Debug, Default)]
 struct Lines {
-    /// The lines in the order in which they began. New frames belong to the last line. If the emulator has gone back to
-    /// any frame other than the end of that line, they begin a new line.
+    /// The lines in the order in which they began. New frames belong to the last line. But after the emulator has gone
+    /// back to any frame other than the end of the last line, the next frame begins a new line.
     all: VecDeque<Line>,
     /// The number of the line that the emulator is on.
     current: u32,
@@ -50,9 +50,10 @@ struct Lines {
 pub struct Overview {
     /// The largest amount of memory that the history may take, in bytes.
     pub budget: usize,
-    /// The memory that it takes now, in bytes.
+    /// The memory that it takes now, in bytes. This can be more than `budget`, because the newest states are always
+    /// kept.
     pub used: usize,
-    /// The number of the line that the emulator is on; `None` before its first frame.
+    /// The number of the line that the emulator is on; `None` while the history is empty.
     pub current: Option<u32>,
     /// The lines, the oldest first.
     pub lines: Vec<LineOverview>,
@@ -95,7 +96,8 @@ pub(crate) fn check_may_go_back(
 }
 
 impl History {
-    /// An empty history that takes at most `budget` bytes of memory. With 0, it stays empty.
+    /// An empty history that takes at most `budget` bytes of memory, or more if the newest states alone need more. With
+    /// 0, it stays empty.
     pub(crate) fn new(budget: usize) -> History {
         History { budget, lines: Mutex::default() }
     }

@@ -102,7 +102,7 @@ fn a_state_is_saved_and_loaded_unchanged_over_a_slow_connection() {
     assert_states_are_restored(&emulator);
 }
 
-/// Forwards one connection to `port`, 700 bytes at a time, with very small buffers. Returns the proxy's own port.
+/// Forwards one connection to `port`, 700 bytes at a time, with small receive buffers. Returns the proxy's own port.
 async fn slow_proxy(port: u16) -> std::io::Result<u16> {
     const ROOM: u32 = 32 * 1024;
     let entrance = TcpSocket::new_v4()?;

@@ -279,7 +279,8 @@ fn a_watch_ends_if_another_game_is_loaded_after_a_reconnection() {
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
 }
 
-/// Recordings need to know how many frames came before a break, and must not get a break from before the watch started.
+/// Recordings need to know how many frames came before a break in the order of frames. Breaks from before the watch
+/// started must not be reported.
 #[test]
 fn a_watch_of_keys_reports_breaks_in_the_order_of_frames() {
     let (_runtime, _host, emulator) = attached();
@@ -347,10 +348,10 @@ fn framewires_own_requests_do_not_restart_the_time_out_of_lockstep() {
 #[test]
 fn lockstep_ends_within_two_seconds_after_the_connection_is_lost() {
     let measure = || {
-        let (other, host, emulator) = attached();
+        let (runtime, host, emulator) = attached();
         call(&emulator, Op::Lockstep { timeout: 60_000 });
         let begun = Instant::now();
-        other.shutdown_background();
+        runtime.shutdown_background();
         let waited = seconds_until_frames(&host);
         let total = begun.elapsed().as_secs_f64();
         assert!(total >= 0.5, "{total} s");

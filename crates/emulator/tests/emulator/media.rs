@@ -97,8 +97,8 @@ fn sound_arrives_frame_by_frame() {
         let rate = pieces[0].rate;
         assert!(pieces.iter().all(|piece| piece.samples.len().is_multiple_of(2)));
         let pairs: usize = pieces.iter().map(|piece| piece.samples.len() / 2).sum();
-        // The number of samples that this many frames should have. The actual number differs a little from frame to
-        // frame.
+        // The number of pairs of samples that this many frames should have. The actual number differs a little from
+        // frame to frame.
         let frames = f64::from(pieces[29].frame - pieces[0].frame + 1);
         let wanted = f64::from(rate) / 59.7275 * frames;
         let ratio = pairs as f64 / wanted;

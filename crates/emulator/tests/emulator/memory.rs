@@ -1,4 +1,4 @@
-//! Tests that accesses to memory, at random addresses, read and change exactly the right bytes.
+//! Tests that accesses to memory read and change exactly the right bytes. Most of the accesses are random.
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::{Attached, Emulator};

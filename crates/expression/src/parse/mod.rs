@@ -30,9 +30,9 @@ impl ParseError {
 /// use of the stack.
 const MAX_DEPTH: usize = 64;
 
-/// The largest number of nodes that are copies. A comparison of bytes or of a text has a copy of its address for each
-/// byte, and the value of a BCD field has a copy of the node that reads the number for each digit. If an address
-/// contains such a comparison or field, each level of nesting multiplies the number of copies.
+/// The largest number of nodes that are copies. A comparison of bytes or of a text copies the node of its address once
+/// for each byte. A BCD field copies the node that reads its number once for each digit. If an address contains such a
+/// comparison or field, each level of nesting multiplies the number of copies.
 const MAX_COPIES: usize = 4096;
 
 /// The purpose of the part of the expression that is being parsed. It decides what a name in this part means.

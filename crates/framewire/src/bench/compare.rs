@@ -68,7 +68,7 @@ fn read(path: &Path) -> anyhow::Result<Report> {
 }
 
 fn print(pair: &Pair<'_>) -> io::Result<()> {
-    // The `<` aligns the first column left.
+    // The `<` aligns the first column to the left.
     let mut table = Table::new(&[&format!("<{}", pair.after.load()), "before", "after", "change"]);
     for metric in METRICS {
         if let Some((before, after, change)) = pair.change(metric) {

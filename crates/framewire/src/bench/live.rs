@@ -40,7 +40,8 @@ enum View {
 }
 
 impl Live {
-    /// Begins the view of a run. `place` says which run it is, such as `2/5`, or `search` in a search for a limit.
+    /// Begins the view of a run. `place` says which run it is, such as `2/5`. In a search for a limit, it is `search`
+    /// or `confirm`.
     pub fn start(plan: &Plan, place: &str, quiet: bool) -> Live {
         let load = match &plan.load {
             Load::Open { rate: asked, .. } => format!("{}/s", rate(*asked)),

@@ -148,7 +148,7 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     std::thread::spawn(move || {
         runtime.block_on(async {
             let name = signal.await;
-            // Listens before the line is printed, so that a signal right after the line is not lost.
+            // Begin to listen before the line is printed, so that a signal right after the line is not lost.
             let again = crate::process::stop_signal();
             crate::output::notice(format_args!(
                 "{name}: ending early and reporting what was measured; repeat the signal to end at once"

@@ -41,7 +41,7 @@ pub struct Address {
     pub url: String,
     /// The name of the emulator, or `None` for the server's first one.
     pub emulator: Option<String>,
-    /// The secret that the server requires.
+    /// The secret to send, if the server requires one.
     pub token: Option<String>,
     /// A PEM file with the certificates to trust; `None` means those that this machine trusts.
     pub certificate: Option<PathBuf>,
@@ -244,8 +244,8 @@ impl Client {
         if let Some(key) = &draft.key {
             request = request.header("idempotency-key", key);
         }
-        // If this were longer than the limit of the request, a timeout while connecting would look like the end of a
-        // wait.
+        // The timeout for connecting must be shorter than the limit of the request. Otherwise, a timeout while
+        // connecting would look like the end of a wait.
         let connect = Some(draft.limit.map_or(CONNECT, |limit| CONNECT.min(limit * 9 / 10)));
         if draft.method == Method::GET || draft.method == Method::DELETE {
             let request = self.agent.configure_request(request.body(())?);

@@ -28,7 +28,7 @@ const FRAMES: u64 = 3600;
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How long the server waits for the core, in addition to the time for frames. It is long enough for a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// The save file of a game that starts without a battery save and whose saves are not kept.
+/// The path that is used as the save file: the game finds no battery save there, and its own saves are lost.
 const NO_SAVE: &str = "/dev/null";
 
 /// The arguments that start a game.
@@ -57,7 +57,7 @@ pub struct GameArgs {
 
 /// A game, which is paused at first, and its server. Both end with this process.
 pub struct Game {
-    /// Runs the server. `None` only during the drop.
+    /// Runs the server. `None` only while this value is being dropped.
     runtime: Option<Runtime>,
     address: SocketAddr,
     token: Token,

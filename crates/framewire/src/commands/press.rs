@@ -63,8 +63,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The failure of a press. If its reason is a timeline that is not over, and the emulator is paused, the text also says
-/// so: the keys of this press, or of an earlier one, are waiting for the game to continue.
+/// The failure of a press. If a timeline that is not over caused it, and the emulator is paused, the text also says
+/// that the emulator is paused: the keys of this press, or of an earlier one, are waiting for the game to continue.
 fn with_pause(failure: Failure, client: &Client) -> Failure {
     let why = match failure {
         Failure::Refused(why) if why.contains("timeline") => why,

@@ -88,7 +88,8 @@ impl ServerArgs {
     }
 }
 
-/// The token for a server: the one in `file`, or else the one in the variable `FRAMEWIRE_TOKEN`.
+/// The token for a server: the one in `file`, or else the one in the variable `FRAMEWIRE_TOKEN`. `None` if there is
+/// neither.
 ///
 /// # Errors
 /// If the file does not contain a token, or the variable contains something that cannot be a token.

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{Finding, ok, with_advice, wrong};
 use crate::settings::Settings;
 
-/// How long to wait for the server's answer. The server may have to wait for its emulators first.
+/// How long to wait for the answer to each request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! `framewire mcp`: serves the MCP front end over stdin and stdout. `framewire serve` has the same front end at `/mcp`.
 //!
-//! - `remote`: uses the server of `--url` instead of an emulator in this process.
+//! With `--url`, the tools use another server (`remote.rs`) instead of an emulator that this process starts.
 
 mod remote;
 

@@ -84,7 +84,7 @@ impl Backend for Remote {
         false
     }
 
-    /// False: each request that changes something has an idempotency key, with which the server completes it even if
+    /// False: each request that changes something has an idempotency key. The server completes such a request even if
     /// the connection breaks.
     fn ends_dropped_calls(&self) -> bool {
         false

@@ -7,8 +7,8 @@
 //! HTTPS, or to a server on the same machine, browsers also send `Sec-Fetch-Site`, which shows whether a foreign page
 //! sent such a GET.
 //!
-//! On `/healthz`, `/screen.png` and mGBA-http's routes, programs may call this server by any name, as with mGBA-http:
-//! there `Host` is checked only for browsers. Elsewhere it is checked for all clients.
+//! On `/healthz`, `/screen.png`, mGBA-http's routes and `/mgbaendpoint`, programs may call this server by any name, as
+//! they may call mGBA-http: there `Host` is checked only for browsers. Elsewhere it is checked for all clients.
 
 use axum::http::header::{
     ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

@@ -59,8 +59,8 @@ impl Permit {
     }
 }
 
-/// The name of the folder for games that callers send. It is inside [`Files`] or, if the server has no folder for
-/// files, inside the data folder.
+/// The name of the folder for games that callers send. It is inside the folder of [`Files`] or, if there is no such
+/// folder, inside the data folder.
 pub(crate) const UPLOADS: &str = "uploads";
 
 /// The folder with the files that callers may name. Paths that lead out of this folder are refused.
@@ -100,8 +100,8 @@ impl Files {
         self.root.join(UPLOADS)
     }
 
-    /// The file at a caller's `path`, after following links. A file that does not exist yet is accepted if the folder
-    /// in which it would be is inside. The error does not reveal what exists outside.
+    /// The file at a caller's `path`, after following links. It must be inside the folder for files. It may be missing,
+    /// but the folder that would contain it must exist. The error does not reveal what exists outside.
     pub(crate) fn resolve(&self, path: &str) -> Result<String, OpError> {
         let refused = || {
             OpError::bad_argument(format!(

@@ -161,7 +161,7 @@ pub(crate) fn random<const SIZE: usize>() -> Result<[u8; SIZE], TokenError> {
 
 /// The number of wrong tokens that an address may send without waiting.
 const BURST: u32 = 10;
-/// The time after which it may send one more.
+/// The time after which an address may send one more wrong token.
 const REFILL: Duration = Duration::from_secs(6);
 /// The largest number of addresses that are remembered.
 const ADDRESSES: usize = 4096;

@@ -250,7 +250,7 @@ pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, 
         .merge(console::router())
         .route_layer(from_fn(note_route))
         .method_not_allowed_fallback(wrong_method)
-        .fallback(nothing)
+        .fallback(no_such_path)
         .with_state(state);
     (router, catalog)
 }
@@ -271,7 +271,7 @@ async fn note_stream(stream_control: Extension<StreamControl>, request: Request,
     response
 }
 
-async fn nothing(request: Request) -> Response {
+async fn no_such_path(request: Request) -> Response {
     Failure::no_such_path(request.uri().path()).answer(request.uri().path())
 }
 

@@ -51,8 +51,7 @@ pub enum RequestBody {
     Message,
 }
 
-/// Makes an operation from the query of a request, and from the data in its body, which are empty if the route ignores
-/// the body.
+/// Makes an operation from a request's query and body. The body is empty if the route ignores it.
 type Build = fn(RawQuery<'_>, Vec<u8>) -> Result<Op, Failure>;
 
 impl Route {
@@ -86,7 +85,7 @@ impl Route {
     }
 }
 
-/// A row of the table: the method, the path and the message key; the parameters, each after a name for its value; and
+/// A row of the table: the method, the path and the message key; the parameters, each with a name for its value; and
 /// the operation, which uses these names. If the route uses the body, the row also says how, and has a name for the
 /// data in the body.
 macro_rules! route {

@@ -152,7 +152,7 @@ impl<'a> FormWriter<'a> {
         place.and_then(|place| self.document.pointer(place)).unwrap_or(value)
     }
 
-    /// The schema without null: for a choice between null and one other schema, that schema.
+    /// The schema to which `schema` refers. If that is a choice between null and one other schema, the other schema.
     pub(super) fn without_null(&self, schema: &'a Value) -> &'a Value {
         let schema = self.resolved(schema);
         let mut others = schema["oneOf"].as_array().into_iter().flatten().filter(|one| one["type"] != "null");

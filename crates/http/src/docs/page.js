@@ -9,7 +9,7 @@ languages.addEventListener("change", () => {
 });
 
 const emulator = document.getElementById("emulator");
-/** Whether programs need a token. */
+/** Whether the programs that this page writes need a token. */
 let needsToken = false;
 
 fetch("/v1/emulators")
@@ -26,7 +26,7 @@ fetch("/v1/emulators", { credentials: "omit" })
   .then(({ status }) => {
     needsToken = status === 401;
   })
-  .catch(() => {}); // Without the answer, programs get no token.
+  .catch(() => {}); // Without the answer, the programs send no token.
 
 document.getElementById("find").addEventListener("input", ({ target }) => {
   const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);

@@ -35,8 +35,8 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Runs until the feed is deleted, it has had no reader for the time `unread_limit`, its emulator or its game is
-    /// gone, or the server stops.
+    /// Runs until the feed is deleted or has had no reader for the time `unread_limit`, until its emulator or its game
+    /// is gone, or until the server stops.
     pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping, unread_limit: Option<Duration>) {
         let feed = self.feed.clone();
         let mut deleted = feed.updates();

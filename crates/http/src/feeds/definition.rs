@@ -106,7 +106,7 @@ pub(crate) struct Subjects {
 #[derive(Debug)]
 pub(crate) enum Watched {
     Number(Expression, Vec<usize>),
-    /// An expression that follows pointers, whose value the emulator computes.
+    /// An expression that follows pointers. The emulator computes its value.
     Computed(Code, usize),
     Bytes(usize),
     Text(usize),

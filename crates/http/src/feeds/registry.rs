@@ -24,8 +24,8 @@ use crate::problem::Problem;
 /// The reason why a feed without readers ended early.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
-/// At any time, at most `limit / READ_ONLY_PART` of the feeds were created by read-only callers with
-/// `POST /v1/watches`.
+/// How many feeds read-only callers may create with `POST /v1/watches`: all of them together can have at most the limit
+/// divided by this number at once.
 const READ_ONLY_PART: usize = 4;
 
 pub(crate) struct Feeds {
@@ -222,7 +222,7 @@ impl Feeds {
     }
 
     /// Adds a feed to the registry, and starts the task that fills it. If the registry is full, ends a spare feed to
-    /// make room. Fails if there is none.
+    /// make room. Fails if there is no spare feed, or if the owner is read-only and such owners have too many feeds.
     fn start(
         self: &Arc<Feeds>,
         feeds: &mut Vec<Listed>,

@@ -157,7 +157,7 @@ struct KeyEntry {
 
 enum KeyState {
     UnderWay(watch::Receiver<()>),
-    /// `None` if the reply was dropped.
+    /// `None` if the reply was dropped, or could not be kept, for example because it is too large.
     Done(Option<Arc<KeptReply>>),
 }
 

@@ -52,8 +52,8 @@ pub(crate) fn key(
     )))
 }
 
-/// The key in the header; `None` if there is no such header. Several headers, or a key that does not fit the
-/// description in [`ACCEPTED`], are an error.
+/// The key in the header; `None` if there is no such header. Fails if there are several such headers, or if the key is
+/// not as [`ACCEPTED`] describes it.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(key) = keys.next() else { return Ok(None) };

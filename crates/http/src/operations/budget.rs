@@ -36,12 +36,12 @@ impl ReplyBudget {
         ReplyBudget(Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS))))
     }
 
-    /// Reserves the largest size that the result of `op` can have. Call it before the operation is sent.
+    /// Reserves memory for the largest result that `op` can have. Call it before the operation is sent.
     pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
         self.share_bytes(op.largest_result())
     }
 
-    /// Reserves the largest size that the results of `ops` can have together. Call it before they are sent.
+    /// Reserves memory for the largest results that `ops` can have together. Call it before they are sent.
     pub(crate) fn share_all(&self, ops: &[Op]) -> Result<BudgetShare, Failure> {
         self.share_bytes(ops.iter().map(Op::largest_result).sum())
     }

@@ -168,7 +168,7 @@ impl Operations {
 /// A batch that an emulator performs or will perform.
 pub(crate) struct SentBatch {
     pending: Pending,
-    /// Whether the batch has runs.
+    /// Whether the batch contains the operation `run`.
     runs: bool,
     /// Counts the batch as waiting until this guard is dropped.
     _waiting: InProgressGuard,

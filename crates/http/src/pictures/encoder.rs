@@ -30,7 +30,6 @@ pub(crate) struct PictureEncoders {
 }
 
 impl PictureEncoders {
-    /// Creates the encoders. No emulator has viewers yet.
     pub(crate) fn new(time_limit: Duration) -> PictureEncoders {
         PictureEncoders { time_limit, open: Mutex::default() }
     }

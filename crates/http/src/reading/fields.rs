@@ -185,7 +185,7 @@ pub(super) fn whole(number: &Number) -> Option<i128> {
     whole.or_else(|| fraction().map(|number| number as i128))
 }
 
-/// A whole number: a JSON number, or a text in hex after `0x`, because JSON numbers cannot be in hex.
+/// A whole number: a JSON number or, because JSON has no hex numbers, a text such as `0x1f`.
 pub(crate) fn integer(value: &Json) -> Option<i64> {
     match value {
         Json::Number(number) => whole(number).and_then(|number| i64::try_from(number).ok()),
@@ -253,7 +253,7 @@ impl Address {
     }
 }
 
-/// An address as [`place_in`] reads it, or one that is read from memory, such as `u32[0x03005D8C] + 4`.
+/// An address as [`place_in`] reads it or, without a domain, an expression such as `u32[0x03005D8C] + 4`.
 pub(crate) fn target(value: &Json, domain: Option<&str>, symbols: &Symbols, name: &str) -> Result<Target> {
     match (computed(value, symbols), domain) {
         (Some(target), None) => target.map_err(|error| {
@@ -286,7 +286,7 @@ pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target,
     }
 }
 
-/// Whether a text that is not an address seems to be an expression, or to name a variable or a part of one, such as
+/// Whether a text that is not an address looks like an expression, or names a variable or a part of a variable, such as
 /// `party[0].hp`.
 fn is_expression(text: &str, symbols: &Symbols) -> bool {
     let root = text.split(['.', '[']).next().unwrap_or_default().trim();

@@ -23,7 +23,7 @@ use crate::transport::incoming::BodyReader;
 pub(crate) struct Catalog {
     /// The routes by method and path.
     routes: HashMap<(Method, String), DescribedRoute>,
-    /// The paths that declare what they change, with the names of parameters in braces.
+    /// The effects that paths declare. In the paths, the names of parameters are in braces.
     effects: Vec<(String, PathEffect)>,
 }
 

@@ -25,8 +25,8 @@ pub(crate) enum PathEffect {
     /// Read-only callers may send requests with any method. Their rights are checked later: for each operation, or by
     /// comparing the caller with the owner of the object that they change.
     JudgedLater,
-    /// Like `JudgedLater`, but an `Idempotency-Key` does not apply: the messages have keys of their own, and a reply
-    /// may be endless, so it cannot be kept.
+    /// For a front end of another crate. Like `JudgedLater`, but an `Idempotency-Key` does not apply: the front end's
+    /// messages have keys of their own, and a reply may be endless, so it cannot be kept.
     OwnKeys,
     /// No method changes anything: read-only callers may use all of them, and an `Idempotency-Key` does not apply.
     Nothing,

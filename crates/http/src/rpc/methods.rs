@@ -102,8 +102,8 @@ async fn load_symbols(session: &RpcSession, params: &Object) {
     named.unwrap_or(&session.served).symbols().await;
 }
 
-/// Whether a method of this name is an operation of POST /v1/batch. The method `run` is the route instead, which also
-/// accepts operations before and after the run.
+/// Whether a method of this name performs an operation of POST /v1/batch. The method `run` does not: it calls the
+/// route, which also accepts operations before and after the run.
 fn is_operation(name: &str) -> bool {
     name != "run" && (row(name).is_some() || convenience::ALL.iter().any(|(known, _)| *known == name))
 }

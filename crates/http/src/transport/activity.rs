@@ -266,7 +266,7 @@ fn add(counter: &AtomicU32, more: usize) -> usize {
 
 /// Whether the head that begins with these bytes has a path under `/v1`.
 fn begins_under_v1(head: &[u8]) -> bool {
-    /// The longest methods (OPTIONS and CONNECT) and the space after them.
+    /// The length of the longest methods (OPTIONS and CONNECT) and of the space after them, in bytes.
     const METHOD_AND_SPACE: usize = 8;
     let method = head.iter().take(METHOD_AND_SPACE).position(|byte| *byte == b' ');
     let rest = method.and_then(|end| head[end + 1..].strip_prefix(b"/v1"));
@@ -275,8 +275,8 @@ fn begins_under_v1(head: &[u8]) -> bool {
 
 /// Whether a head ends within these bytes and within `limit`. `before` is the number of earlier bytes of the head.
 fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
-    // The empty line that ends a head may have arrived in two parts. Bytes that begin with the second part of such an
-    // end may also be only the end of another line. Then the head is not refused now, but when the next bytes arrive.
+    // The empty line that ends a head may arrive in two parts. If these bytes begin with what may be the second part,
+    // the head is not refused yet. If that was only the end of another line, it is refused when the next bytes arrive.
     let rests = [&b"\n"[..], b"\r\n", b"\n\r\n"];
     let rest_of_end = rests.iter().any(|rest| bytes.starts_with(rest) && before + rest.len() <= limit);
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");

@@ -218,7 +218,7 @@ impl Account {
     fn cover(&self, all: usize) -> Result<(), OutOfMemory> {
         let more = all - self.covered.load(Relaxed);
         let mut charge = self.charge.lock();
-        // A charge stays in the pool in which it began, even if the client has other rights now.
+        // Further bytes go to the pool of the existing charge, which `set_full` may not have been able to move.
         let pool = charge.as_ref().map_or(self.pool(), |charge| &charge.pool).clone();
         pool.take(self.client, more)?;
         charge.get_or_insert_with(|| Charge { pool, client: self.client, bytes: 0 }).bytes += more;

@@ -20,8 +20,8 @@ use crate::metrics::Meter;
 /// further failure.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// After this time without a failure, the failures are considered to be over. At the limit of file descriptors, some
-/// calls of `accept` fail and others succeed.
+/// After this time without a failure, the failures are considered to be over. A single success does not show that: at
+/// the limit of file descriptors, some calls of `accept` fail and others succeed.
 const CALM: Duration = Duration::from_secs(10);
 
 /// The largest number of refused clients to which a reply can be sent at the same time. The connections of further

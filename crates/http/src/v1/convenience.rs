@@ -72,7 +72,7 @@ pub(crate) enum Form {
     Numbers(Vec<NumberForm>),
     /// Bytes at an address that was computed.
     BytesAt(Encoding),
-    /// The text that the bytes stand for, in this character table of the game or else in UTF-8.
+    /// The text that the bytes stand for, decoded with this character table of the game or, without a table, as UTF-8.
     Text(Option<Arc<TextTable>>),
     /// This many results that are not returned.
     Nothing(usize),

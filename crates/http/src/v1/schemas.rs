@@ -1,5 +1,5 @@
 //! The OpenAPI schemas of the operations of a batch. Each operation is a component: the operations in the table
-//! ([`OPS`]) and the convenience operations ([`super::convenience`]).
+//! ([`OPS`]) that clients may use, and the convenience operations ([`super::convenience`]).
 
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ impl ToSchema for BatchOp {
     }
 }
 
-/// All operations of a batch with their names: those of the table, and the convenience operations.
+/// All operations of a batch with their names: the public ones in the table, and the convenience operations.
 fn operations() -> impl Iterator<Item = (&'static str, Object)> {
     public(OPS).map(|info| (info.name, row(info))).chain(conveniences())
 }
@@ -252,7 +252,7 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
     })
 }
 
-/// Adds the properties of an operation on numbers, on the bus or in a domain: `type` and `domain`.
+/// Adds the properties `type` and `domain`, which operations on numbers have.
 fn in_some_domain(object: ObjectBuilder) -> ObjectBuilder {
     object.property("type", kind()).property("domain", text("Name of a memory domain. Default: the bus."))
 }

@@ -199,7 +199,8 @@ impl Timeline {
         }
     }
 
-    /// The operation that plays it, from the next frame on or after other timelines.
+    /// The operation that plays the timeline. If `append` is true, it plays after all other timelines; otherwise, from
+    /// the next frame on.
     pub(crate) fn op(&self, append: bool) -> Op {
         let steps = timeline::encode(&self.0);
         if append { Op::AppendKeys { steps } } else { Op::PlayKeys { steps } }

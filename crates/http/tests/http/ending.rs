@@ -64,7 +64,7 @@ fn stop_with_idle_connections() -> Duration {
 }
 
 /// When the server stops, a stream of MCP subscriptions ends as the protocol requires: its last message is the result
-/// of the request.
+/// of the request that opened it.
 #[test]
 fn mcp_subscriptions_do_not_delay_the_shutdown() {
     until_good(stop_with_mcp_subscriptions, |time| *time < PROMPT);
@@ -152,8 +152,8 @@ fn stop_with_arriving_requests() -> Duration {
     start.elapsed()
 }
 
-/// A client that continues to send requests gets a reply to each, until a reply has `connection: close`. The server
-/// does not reset its connection.
+/// A client that continues to send requests gets a reply to each, until a reply has `connection: close`. Then the
+/// server closes the connection without a reset.
 #[test]
 fn a_busy_client_loses_no_request() {
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Limits on the memory for what clients send: heads, bodies and WebSocket messages.
+//! Limits on the memory for bodies and WebSocket messages that clients send.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,6 +1,6 @@
-//! Requests that must be refused: from foreign web pages, under rebound host names, with wrong or missing tokens, with
-//! a cookie but without an origin, and with paths that lead out of the folder for files. Each case is one request. None
-//! may change anything, and no reply may reveal anything.
+//! Requests that must be refused: from foreign web pages, for foreign host names (DNS rebinding), with wrong or missing
+//! tokens, with a cookie but without an origin, and with paths that lead out of the folder for files. Each case is one
+//! request. No case may change anything, and no reply may reveal anything.
 
 mod cases;
 
@@ -112,7 +112,7 @@ fn script() -> String {
     serde_json::json!({"code": format!("emu:write8({}, 99)", field("scratch"))}).to_string()
 }
 
-/// The servers, and the values of the placeholders.
+/// The servers, and the values of the placeholders in the cases.
 struct Scene {
     usual: Server,
     guarded: Server,

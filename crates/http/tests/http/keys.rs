@@ -86,7 +86,7 @@ fn a_tap_is_one_press_and_releases_its_key() {
 fn a_hold_lasts_for_its_duration() {
     let server = Server::start();
     wait_for_game(&server);
-    // The test runs each frame itself, so it cannot miss the time between the two ends.
+    // The test runs each frame itself, so it cannot miss the frames between the ends of the two holds.
     assert_eq!(server.post("/v1/pause").status, 200);
     let frame = || server.number("/core/currentFrame");
     let keys_after_a_frame = || {

@@ -60,8 +60,8 @@ fn a_wait_whose_client_disconnects_frees_its_slot() {
     }
 }
 
-/// Lets 130 clients disconnect during a wait. Returns how long after that a slot was free, and how long everything
-/// took.
+/// Lets 130 clients disconnect during a wait. Returns the time from then until a slot was free, and the time that
+/// everything took.
 fn wait_and_leave(server: &Server, how: Leaving) -> (Duration, Duration) {
     let forever = json!({"until": "0", "frames": 216_000}).to_string();
     let begun = Instant::now();
@@ -110,12 +110,12 @@ fn an_mcp_stream_without_notifications_ends_when_its_client_disconnects() {
     assert_eq!(server.request("POST", "/v1/pause", b"").status, 200);
     let (stream, mut read) = mcp_listen(&server);
     let mut stream = leave(stream, Leaving::HalfClose).unwrap();
-    // This is less than the 15 s between two comments of the MCP library, because each comment restarts this time-out.
+    // The MCP library sends a comment on the stream every 15 s, which would restart a longer time-out.
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream.read_to_end(&mut read).unwrap();
 }
 
-/// `nc -N` is such a client.
+/// For example, `nc -N` closes its sending side at the end of its input.
 #[test]
 fn a_client_that_closes_only_its_sending_side_still_gets_its_reply() {
     // A half-closed client gets its reply only within the deadline, so the frames of the wait must run within it.

@@ -1,5 +1,5 @@
 //! Tests of the HTTP front end, nearly all over real sockets. Most servers have a libmgba core, usually with the demo
-//! game. The others have a real link, to a script or to a port where no script answers.
+//! game. The others attach to a script, or to a port where no script answers.
 
 mod access;
 mod bad_input;

@@ -1,5 +1,5 @@
 //! Requests with an `Idempotency-Key`. On every route that changes something, except for `/mcp`, the login and the
-//! logout, a repeated request is not performed again, and gets the first reply. In these tests, *key* means such a key.
+//! logout, a repeated request is not performed again, and gets the first reply. Here, *key* means the value of this header.
 
 use std::io::Write;
 use std::net::Shutdown;

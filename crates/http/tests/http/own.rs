@@ -132,8 +132,8 @@ fn visit(value: &serde_json::Value, place: &str, look: &mut impl FnMut(&str, &se
     }
 }
 
-/// Client generators name types after titles, components and operations, and ignore the case of letters. When two
-/// things had the same name, generated clients lacked `/v1/batch` and `/v1/tap`.
+/// Client generators name types after titles, components and operations, and ignore the case of letters. In an earlier
+/// version, two of them had the same name, and generated clients lacked `/v1/batch` and `/v1/tap`.
 #[test]
 fn no_two_types_of_a_generated_client_have_the_same_name() {
     let document = json(&Server::start(), "/openapi.json");

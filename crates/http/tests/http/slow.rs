@@ -101,7 +101,7 @@ fn a_client_that_reads_slowly_is_served() {
         app.limits.stall = stall;
     });
     let mut stream = server.connect();
-    // With this small buffer, the server cannot send most of the reply at once.
+    // This small buffer limits how much of the reply the server can send at once.
     SockRef::from(&stream).set_recv_buffer_size(512 * 1024).unwrap();
     stream.write_all(b"GET /core/readrange?address=0x02000000&length=16777216 HTTP/1.0\r\n\r\n").unwrap();
     let start = Instant::now();

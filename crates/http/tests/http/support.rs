@@ -57,7 +57,7 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A running server. It stops when this is dropped.
+/// A running server, which stops when this value is dropped.
 pub struct Server {
     pub address: SocketAddr,
     /// Contains the ROM, the files that the emulator writes next to it, and the server's data folder.

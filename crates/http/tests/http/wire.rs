@@ -84,7 +84,7 @@ fn an_ignored_body_does_not_end_the_connection() {
     }
 }
 
-/// This works no matter how much of a body arrives together with its head.
+/// The server may read any part of a body together with its head. In each case, it finds the next request.
 #[test]
 fn large_bodies_follow_each_other_on_one_connection() {
     let server = Server::start();

@@ -36,7 +36,6 @@ impl Key {
 pub(super) struct Stroke {
     /// The number of the key in the X server.
     pub(super) code: u8,
-    /// Whether Shift must be held with it.
     pub(super) shifted: bool,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sample::{Latency, Sample};
 
-/// A number from the results of runs that is compared with a bound.
+/// A number that is computed from the results of runs and compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
@@ -51,7 +51,8 @@ pub const FULL_SPEED: Bound = at_least(Metric::Frames, 59.0);
 pub const ALL_CORRECT: Bound = at_least(Metric::Success, 100.0);
 
 impl Metric {
-    /// The value of the metric for these runs, compared with the alternative's runs; `None` if it was not measured.
+    /// The value of the metric for these runs; `None` if it was not measured. Only [`Metric::Share`] needs
+    /// the runs of the alternative.
     pub fn of(self, runs: &[Sample], alternative: &[Sample]) -> Option<f64> {
         let latency = |pick: fn(&Latency) -> f64| values(runs, |run| run.latency.as_ref().map(pick));
         match self {

@@ -1,5 +1,5 @@
-//! The table of figures in docs/performance.md, and the long run. Each line of the table has a measurement, usually an
-//! alternative that is measured for comparison, and bounds that Framewire must meet.
+//! The table of figures in docs/performance.md, and the long run. Each line of the table has a measurement, and bounds
+//! that Framewire must meet. Most lines also have an alternative that is measured for comparison.
 //!
 //! - [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and [`stampede`];
 //! - [`sample`]: the result of a run; [`judge`]: compares results with their bounds;

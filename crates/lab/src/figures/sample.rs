@@ -13,7 +13,7 @@ use crate::frames::Frames;
 /// One run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The client that sent the requests.
+    /// The client that sent the requests, as text. Without requests, the program that ran the frames.
     pub client: String,
     /// The length of the run.
     pub seconds: f64,
@@ -27,8 +27,8 @@ pub struct Sample {
     pub failures: BTreeMap<String, u64>,
     /// Correct replies per second. Without requests, frames per second. `None` for a stampede.
     pub rate: Option<f64>,
-    /// The latencies of correct replies, but of all replies if the client is wrk. At a fixed rate, they are measured
-    /// from the intended send time.
+    /// The latencies of correct replies. If the client is wrk, they include those of other replies. At a fixed rate,
+    /// latencies are measured from the intended send time.
     pub latency: Option<Latency>,
     /// The frame rate during the run.
     pub frames: Option<Frames>,

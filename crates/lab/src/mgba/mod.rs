@@ -206,9 +206,9 @@ impl StockMgba {
         })
     }
 
-    /// Calls `act`, and waits until `found` returns a value. If it returns `None` for a while, calls `act` again,
-    /// because mGBA can lose a key. For instance, it can lose the key for Pause while the frame that Next frame has
-    /// started still runs.
+    /// Calls `act`, and waits until `found` returns a value. If `found` returns `None` for a while, calls `act` again,
+    /// because mGBA can lose a key. For instance, mGBA can lose the key for Pause while a frame that was started with
+    /// Emulation > Next frame still runs.
     fn act_until<T>(
         &mut self,
         what: &str,

@@ -141,7 +141,7 @@ pub fn machine_words(machine: &Machine) -> String {
 pub struct SessionOptions {
     /// The command line.
     pub command: Vec<String>,
-    /// Whether the session may be measured on a different machine from the study so far.
+    /// Whether the session may be measured on a machine other than the one on which the study began.
     pub machines: Machines,
     /// How many windows are measured at the same time at low rates.
     pub windows: usize,
@@ -287,7 +287,7 @@ impl Archive {
         (!report.cut_short && report.limit.as_ref().is_some_and(|limit| !limit.cut_short)).then_some(report)
     }
 
-    /// The result of a step of any other kind.
+    /// The result of a step of any other kind; `None` if there is no result that can be read as `T`.
     pub fn result<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.results.get(name)?.get()).ok()
     }

@@ -83,7 +83,7 @@ fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result
         process.expect_running()?;
         Ok(window.connections().is_ok_and(|count| count > 0))
     })?;
-    // The pool is connected now. This pause lets it send its first requests.
+    // This pause lets the pool send its first requests.
     thread::sleep(Duration::from_millis(500));
     let start = Instant::now();
     process.signal(signal)?;
@@ -188,8 +188,8 @@ fn ask(bridge: &Framewire) -> Result<(), String> {
     }
 }
 
-/// Sends an echo request to the study's script, up to [`TRIES`] times. It uses the connection in `kept`, or a new one
-/// after an error.
+/// Sends an echo request to the study's script, up to [`TRIES`] times. Uses the connection in `kept`. If there is none,
+/// or after an error, makes a new connection.
 fn ask_with_retries(kept: &mut Option<TextClient>, network: &Proxy) -> framewire_lab::Result<()> {
     let mut delay = DELAY;
     for left in (0..TRIES).rev() {

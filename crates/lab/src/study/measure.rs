@@ -43,7 +43,7 @@ const SEARCH: Duration = Duration::from_secs(1);
 const SEARCH_RUNS: u32 = 40;
 /// For how long Lua's garbage is counted while there are no requests.
 const UNASKED: Duration = Duration::from_secs(5);
-/// Allocations are counted for this many times the length of a row.
+/// At each of the rates below, allocations are counted for this many times the length of a row.
 const ALLOCATION_ROWS: u32 = 3;
 /// The rates at which allocations are counted: the rate at which the study profiled its server, and a high rate that
 /// shows what a request costs.
@@ -129,7 +129,7 @@ impl Study<'_> {
         let mut measure = match Measure::new(self, opened.is_some()) {
             Ok(measure) => measure,
             Err(error) => {
-                // The other lanes wait at the barrier for this lane, too.
+                // The other lanes still wait for this lane at the barrier.
                 if let Some(opened) = opened {
                     opened.wait();
                 }
@@ -206,7 +206,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         }
     }
 
-    /// Opens the window that a step needs, unless it is already open and answers. Closes any other window.
+    /// Opens the window that a step needs, unless it is already open and its script answers. Closes any other window.
+    /// Starts a bridge if the step needs one.
     fn prepare(&mut self, step: &Step) -> anyhow::Result<()> {
         let is_bridged = matches!(
             &step.kind,

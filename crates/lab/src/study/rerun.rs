@@ -20,7 +20,7 @@ const LINE: &str = "rerun";
 const SHARE: usize = 10;
 /// How many times each chosen row is measured again.
 const PASSES: usize = 3;
-/// The rerun does not agree with the study if chance alone would cause as many differences with a probability below
+/// The rerun does not agree with the study if the probability that chance alone causes as many differences is below
 /// this value.
 const CHANCE: f64 = 0.05;
 

@@ -1,5 +1,5 @@
-//! The results of those steps of the study that do not end with a report of `framewire bench`. Times are in
-//! milliseconds unless a comment says otherwise.
+//! The results of the study that are not reports of `framewire bench`. Times are in milliseconds unless a comment says
+//! otherwise.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

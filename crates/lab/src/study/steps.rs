@@ -11,8 +11,8 @@ use crate::setup::Script;
 /// The highest rate that is measured in several windows at the same time.
 pub const LIGHT: u32 = 400;
 
-/// The highest such rate with a socket per request. It is lower, because the study's kind of script accepts only one
-/// socket per frame.
+/// Like [`LIGHT`], for runs with a socket per request. This rate is lower, because the study's kind of script accepts
+/// only one socket per frame.
 const LIGHT_EACH: u32 = 40;
 
 /// The smallest number of requests that a row has, if [`LONGEST`] allows it.

@@ -116,8 +116,8 @@ pub(super) fn for_mgba(platform: Platform, kind: CheatKind, text: &str) -> Resul
             check_aligned(&all)?;
             format!("{}:{}", &all[..8], &all[8..])
         }
-        // libmgba 0.10 has a bug with raw codes: it uses a part of the address as the value. So it gets a GameShark
-        // code with the same effect.
+        // libmgba 0.10 has a bug with raw codes for the Game Boy: it uses a part of the address as the value. So it
+        // gets a GameShark code with the same effect.
         Form::Raw => gameshark(&all[..4], &all[4..]),
         Form::GbCodeBreaker => gameshark(&all[2..6], &all[6..]),
         Form::GameShark => all,

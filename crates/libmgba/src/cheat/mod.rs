@@ -139,8 +139,8 @@ impl Cheat {
     }
 }
 
-/// Cheats are removed when another game is loaded, and when a script loads a state that contains cheats. Resets and
-/// other states do not change them.
+/// Cheats are removed when a game is loaded, even the same one, and when a script loads a state that contains cheats.
+/// Resets and other states do not change them.
 impl Core {
     /// Adds a cheat after the others. If it is on, its codes are applied now, and then at the end of each frame. If it
     /// has a master code, they are applied whenever the game executes the instruction at the master code's address.

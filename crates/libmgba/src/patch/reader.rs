@@ -5,7 +5,7 @@ use crate::MAX_ROM_SIZE;
 
 /// The size in bytes of the three checksums at the end of UPS and BPS patches: of the ROM, of the patched ROM, and of
 /// the patch.
-pub(super) const SUMS: usize = 12;
+const SUMS: usize = 12;
 
 /// A patch and a position in it.
 pub(super) struct Reader<'a> {
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         Err(Problem { at: self.patch.len() - SUMS + 4, text })
     }
 
-    pub fn cut_short(&self) -> Problem {
+    fn cut_short(&self) -> Problem {
         let end = self.end;
         let text =
             format!("the part that begins there is not complete: the patch is cut short at byte {end}");

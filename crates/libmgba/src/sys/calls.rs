@@ -60,7 +60,8 @@ calls! {
     /// Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to
     /// the save. The save stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
     pub fn unload_save(self: &mut Core) = fw_save_unload;
-    /// The number of cheats. If a script loads another game, or a state that contains cheats, all cheats are removed.
+    /// The number of cheats. If a script loads a game, even the same one, or a state that contains cheats, all cheats
+    /// are removed.
     pub fn cheats(self: &mut Core) -> usize = fw_cheats_count;
     /// Switches the cheat with this index on or off. Does nothing if there is no such cheat.
     pub fn enable_cheat(self: &mut Core, index: usize, enabled: bool) = fw_cheat_enable;

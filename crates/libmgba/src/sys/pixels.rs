@@ -15,7 +15,7 @@ pub fn drop_fourth_bytes(from: &[u8], to: &mut [u8]) {
     drop_by_words(from, to);
 }
 
-/// Copies four pixels at a time, with an instruction that moves bytes.
+/// Copies four pixels at a time, with an instruction that rearranges bytes.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "ssse3")]
 fn drop_by_shuffles(mut from: &[u8], mut to: &mut [u8]) {

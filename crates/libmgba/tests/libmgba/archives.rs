@@ -47,7 +47,7 @@ fn seven_zip(files: &Files) -> Vec<u8> {
 
 /// A 7z archive with these files in one block, and a folder before the last file. Some programs write folders there.
 fn with_folder(files: &Files) -> Vec<u8> {
-    /// Numbers below 2 MiB, as 7z archives encode them.
+    /// A number below 2^21, as 7z archives encode it.
     fn number(value: usize) -> Vec<u8> {
         let [low, middle, high, ..] = value.to_le_bytes();
         match value {

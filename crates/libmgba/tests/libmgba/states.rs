@@ -212,7 +212,7 @@ fn a_game_boy_state_whose_frames_never_end_is_refused() {
     for frames in [0, 1, 3] {
         run(&mut core, frames);
         let valid = core.save_state(0).unwrap();
-        // Neither event; no event of the mode; the event of the mode in 2^30 cycles.
+        // Neither event is scheduled; the event of the mode is not scheduled; it is scheduled in 2^30 cycles.
         for (at, bits) in [(0xCD, 0x30), (0xCD, 0x10), (0xC3, 0x40)] {
             let mut damaged = valid.clone();
             damaged[at] |= bits;

@@ -1,5 +1,5 @@
-//! Runs Game Boy programs that wait for events, and checks that they run as in plain libmgba: loops that the shim
-//! (Framewire's C code over libmgba) skips, timers, and interrupts.
+//! Runs Game Boy programs that wait for events, and checks that they run as in plain libmgba. The programs use timers,
+//! interrupts, and loops that the shim (Framewire's C code over libmgba) skips.
 
 use framewire_libmgba::Core;
 

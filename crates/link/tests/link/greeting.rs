@@ -1,4 +1,4 @@
-//! Tests of the greeting.
+//! Tests of the script's answer to the hello, the first message of a link.
 
 use std::sync::mpsc;
 use std::time::Duration;

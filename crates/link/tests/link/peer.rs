@@ -93,13 +93,13 @@ impl Connection {
         self.stream.write_all(bytes).ok()
     }
 
-    /// Answers the greeting as mGBA-http's script does.
+    /// Answers the hello as mGBA-http's script does.
     pub fn greet_as_mgba_http(&mut self) -> Option<()> {
         self.message()?;
         self.reply(marker::ERROR)
     }
 
-    /// Answers the greeting as Framewire's script does.
+    /// Answers the hello as Framewire's script does.
     pub fn greet(&mut self) -> Option<()> {
         self.message()?;
         self.reply(&format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1"))

@@ -108,7 +108,7 @@ fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
         assert!(count == 1 || longest > Some(Duration::from_millis(300)), "{count} connections, {longest:?}");
         count
     };
-    // The link opens no second connection. On a busy machine, the time between two bytes can be as long as a silence.
+    // The link opens a second connection only if the time between two bytes is too long, as on a busy machine.
     until_good(connections, |count| *count == 1);
 }
 

@@ -52,7 +52,7 @@ pub struct Interval {
     pub start: Duration,
     /// Its nominal length.
     pub length: Duration,
-    /// The requests that ended in this interval.
+    /// What was recorded in this interval. Only requests that were due in the window are recorded.
     pub record: Record,
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
-/// The longest time that a yield takes if nothing has arrived. If it took longer, another program had the processor
-/// meanwhile.
+/// The longest time that a yield takes if nothing has arrived. If a yield takes longer, another program is using the
+/// processor.
 const LONGEST_YIELD: Duration = Duration::from_micros(10);
 
 /// The timer for sleeping until shortly before a time.

@@ -17,7 +17,7 @@ pub struct Request {
     pub method: Method,
     /// Path and query; `{}` is a placeholder for the payload.
     pub path: String,
-    /// Header lines, in order. A line with the name `Host` replaces the target's own.
+    /// Header lines, in order. A `Host` line replaces the one with the target's address.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Its body, if it has one.
     pub body: Option<Template>,
@@ -130,7 +130,7 @@ struct Entry {
     weight: Option<Weight>,
 }
 
-/// A number; an enum only because its errors can then say what is accepted.
+/// A number. It is an enum only so that the error for any other value says what is accepted.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "weight is a number above 0, such as 1 or 0.5")]
 enum Weight {

@@ -32,7 +32,7 @@ enum Length {
 enum Chunk {
     /// The next line says how long the next chunk is.
     Size,
-    /// This many bytes of a chunk are still to come, and the line end after it.
+    /// A chunk of this many bytes comes next, and then a line end.
     Data(usize),
     /// Lines after the last chunk, up to an empty one.
     Trailer,

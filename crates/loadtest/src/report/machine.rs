@@ -15,8 +15,8 @@ pub struct Machine {
     pub processor: String,
     /// Number of processors.
     pub processors: usize,
-    /// The processors that the tester was allowed to use; not all of them if it was pinned. Only Linux reports them: on
-    /// other systems, the list has all processors. The list is empty if Linux does not report them.
+    /// The numbers of the processors that the tester was allowed to use; not all of them if it was pinned. On Linux,
+    /// empty if the system does not report them. On other systems, always all processors.
     pub allowed: Vec<usize>,
     /// The load average of the last minute before the first run, if the system reports it.
     pub load: Option<f64>,

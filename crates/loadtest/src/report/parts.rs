@@ -205,8 +205,8 @@ pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
             add(Kind::Bad, format!("Missed at {load}: {}.", missed.join("; ")));
         }
     }
-    // Runs with the same warning share one notice. Warnings of a search are left out, because they are about rates that
-    // the user did not choose.
+    // Runs with the same warning share one notice. Warnings of search runs are left out, because these runs only lead
+    // to the limit. Warnings of the runs that confirm the limit stay.
     let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.phase != Phase::Search) {
         for warning in &row.warnings {

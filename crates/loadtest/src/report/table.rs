@@ -10,8 +10,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these column heads. A head that begins with `<` belongs to a column of text, which is aligned
-    /// left. All other columns are for numbers.
+    /// A table with these column heads. In Markdown, a head that begins with `<` belongs to a column of text, which is
+    /// aligned left, and the `<` is not shown. All other columns are for numbers.
     pub fn new(heads: &[&str]) -> Table {
         Table { heads: heads.iter().map(|head| (*head).to_owned()).collect(), rows: Vec::new() }
     }

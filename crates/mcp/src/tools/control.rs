@@ -135,7 +135,8 @@ pub(super) async fn latest_snapshots(session: &Session, count: usize) -> Result<
     }
     let text = |snapshot: &Json, field: &str| snapshot[field].as_str().unwrap_or_default().to_owned();
     // All times are in UTC, so the order of their texts is their order in time. Older versions wrote times without
-    // milliseconds. So snapshots from the same second are sorted by name: their default names contain the time.
+    // milliseconds. Their snapshots of the same second have equal times, and are sorted by name: default names contain
+    // the time.
     all.sort_by_cached_key(|snapshot| Reverse((text(snapshot, "time"), text(snapshot, "name"))));
     Ok(all.iter().take(count).map(|snapshot| only(snapshot, &SNAPSHOT_FIELDS)).collect())
 }

@@ -14,7 +14,7 @@ use super::{Reply, ToolError, set};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
-/// The largest number of numbers or bytes that one call reads.
+/// How many numbers or bytes one call can read.
 const MAX_COUNT: u32 = 1024;
 /// The largest number of candidates or symbols in one reply.
 const MAX_LISTED: usize = 50;
@@ -107,7 +107,7 @@ fn addresses(address: &str, kind: Option<&str>, count: u32) -> Vec<String> {
     let number = number(address);
     // Without a type, the elements have the size of the symbol's type.
     let element = if kind.is_none() { element(address) } else { None };
-    // Without an index, an array in a structure, such as `party[1].moves`, is a u8 for the server.
+    // Without an index, the server reads an array in a structure, such as `party[1].moves`, as one u8.
     let needs_index = count > 1 && address.contains('.') && !address.ends_with(']');
     (0..count)
         .map(|index| match (number, element) {

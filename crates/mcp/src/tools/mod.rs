@@ -30,7 +30,7 @@ impl From<Problem> for ToolError {
     }
 }
 
-/// What the server's errors advise, and what the same advice is for a client that has only tools.
+/// Advice in the server's errors, and the corresponding advice for a client that has only tools.
 const INSTEAD: [(&str, &str); 6] = [
     ("POST /v1/search", "the action begin of search"),
     (

@@ -15,7 +15,6 @@ use crate::session::{Session, arguments};
 /// The number of snapshots in a summary.
 const SNAPSHOTS: usize = 5;
 
-/// The tool has no arguments.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoArguments {}

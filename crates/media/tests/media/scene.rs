@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use framewire_media::Image;
 
-/// A picture, and the colours that changes to it use.
+/// A picture, and the colours with which it can be changed.
 #[derive(Clone)]
 pub struct Scene {
     pub width: u32,

@@ -122,10 +122,10 @@ pub struct OpInfo {
     pub doc: &'static str,
 }
 
-/// A Rust type of arguments.
+/// A Rust type that an argument can have.
 pub(super) trait Argument: Wire {
     const KIND: ArgKind;
-    /// The smallest and the largest number of the type; `None` if it is not a type of numbers.
+    /// The smallest and the largest number of the type; `None` if its values are not numbers.
     const RANGE: Option<(i64, i64)> = None;
     /// The size of its binary form in bytes.
     fn size(&self) -> usize;

@@ -1,4 +1,5 @@
-//! The macro that makes the types and functions from the table. Only `table.rs` uses it, and has the imports for it.
+//! The macro that makes the types and functions from the table. Only `table.rs` uses the macro; it also imports the
+//! items that the macro's code needs.
 
 macro_rules! ops {
     ($(

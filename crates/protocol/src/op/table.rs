@@ -288,8 +288,9 @@ ops! {
         /// The file.
         path: String,
     }
-    /// Loads a ROM from a file on the emulator's machine and resets. A file that is not a ROM of this console changes
-    /// nothing. An embedded core also loads the battery save next to the ROM.
+    /// Loads a ROM from a file on the emulator's machine and resets. An attached mGBA accepts only ROMs of the same
+    /// console. A file that is not accepted changes nothing. An embedded core also loads the battery save next to the
+    /// ROM.
     0x71 LoadRom "load_rom" Change -> Bool = "mgba-http.extension.loadFile" {
         /// The file.
         path: String,

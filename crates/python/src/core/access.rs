@@ -128,8 +128,8 @@ impl Core {
     }
 }
 
-/// A core while one thread uses it. If the core belongs to an environment, `inner` has the environment's core until
-/// this value is dropped. Until then, the environment has the core that was in `inner`, a spare one.
+/// A core while one thread uses it. If the core belongs to an environment, the environment's core and the spare core in
+/// `inner` are swapped until this value is dropped.
 pub(super) struct InUse<'a> {
     inner: MutexGuard<'a, Inner>,
     environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,

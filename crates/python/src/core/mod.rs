@@ -33,7 +33,7 @@ use crate::store::{check_note, read_recording};
 #[pyclass(frozen, module = "framewire._native")]
 pub(crate) struct Core {
     inner: Mutex<Inner>,
-    /// The symbol files, which a core that replaces this one takes over.
+    /// The symbol files. A core that replaces this one takes them over.
     files: Arc<SymbolFiles>,
     /// The names for this core's game.
     symbols: Arc<Symbols>,
@@ -63,9 +63,9 @@ const MAX_KEPT: usize = 1024;
 #[pymethods]
 impl Core {
     /// Opens a ROM and starts it. `clock` is the Unix time in milliseconds at which the cartridge's clock starts; the
-    /// clock then advances with the frames. With `None`, the clock shows the time of this computer. With `before`, the
-    /// core replaces that one: it takes over the symbol files, and `symbols` is ignored. Names that belong to another
-    /// game cannot be used.
+    /// clock then advances with the frames. With `None`, the clock shows the time of this computer. If `before` is
+    /// given, the new core replaces that core and takes over its symbol files; `symbols` is then ignored. Names that
+    /// belong to another game cannot be used.
     #[new]
     fn new(
         py: Python<'_>,
@@ -457,7 +457,7 @@ impl Core {
                 machine.recorder = Some(recorder);
                 true
             });
-            // If the recording could not begin, the clock is as before.
+            // If the recording could not begin, this restores the clock.
             machine.release_clock();
             begun
         })?;

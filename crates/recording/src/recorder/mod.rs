@@ -69,7 +69,7 @@ impl Recorder {
     /// event.
     ///
     /// # Errors
-    /// If the name is taken, the emulator does not answer, or the file cannot be written.
+    /// If the name is taken, the emulator refuses an operation or does not answer, or the file cannot be written.
     pub async fn start(
         emulator: Arc<dyn Emulator>,
         folder: Arc<Folder>,

@@ -288,8 +288,8 @@ impl<'a> Player<'a> {
             ReplayClock::Own => ALL_PARTS & !CLOCK,
         };
         let state = Op::LoadState { data: self.recording.state().to_vec(), flags };
-        // The watch comes first: the emulator can refuse it, and with it, the clock advances with the frames. The
-        // recording's state sets the time of this clock.
+        // The watch comes first, because the emulator can refuse it. With `ReplayClock::Recorded`, the watch also
+        // makes the clock advance with the frames, and the recording's state sets the time of this clock.
         let mut ops = vec![self.watch.op(), Op::CancelKeys { id: 0 }];
         if self.options.restore {
             ops.push(Op::SaveState { flags: ALL_PARTS });

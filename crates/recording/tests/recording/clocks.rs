@@ -36,8 +36,8 @@ fn core(file: &str, speed: Speed, clock: Clock) -> (TempDir, Arc<Embedded>) {
     (folder, Arc::new(Embedded::start(config).unwrap()))
 }
 
-/// The time that the game has read from the clock. On the GBA: year to second, as decimal digits. On the Game Boy:
-/// seconds, minutes, hours, days.
+/// The time that the game has read from the clock. On the GBA: year to second in BCD, two digits per byte. On the Game
+/// Boy: seconds, minutes, hours, days.
 async fn fields(core: &Embedded, file: &str) -> Vec<u8> {
     let read = match file {
         "clock.gba" => Op::ReadRange { address: 0x0200_0000, length: 7 },

@@ -25,8 +25,8 @@ async fn a_changed_byte_is_detected_at_its_frame() {
         let report = played(&core, &changed).await;
         assert_eq!((report.frames, report.pictures), (frame - 1, frame - 1));
         assert_eq!((report.divergence, report.damage.as_ref()), (None, Some(damage)));
-        // Now change the hash of the same frame's picture. Before it are the 8 bytes of the entry for the keys, and the
-        // kind of the entry for the picture.
+        // Now change the hash of the same frame's picture. It comes after the 8 bytes of the entry for the keys and one
+        // byte for the kind of the entry for the picture.
         let mut changed = file.clone();
         changed[first + (frame as usize - 1) * 26 + 8 + 1] ^= 1;
         let changed = Recording::read(&changed).unwrap();

@@ -164,7 +164,7 @@ async fn the_game_continues_after_a_replay_even_if_another_game_was_loaded_meanw
     let mut loading = None;
     let ended = replay(&*core, &recording, &options, |frames| {
         if frames == 10 {
-            // It is performed before the next frame.
+            // The emulator loads the game before the next frame.
             loading = Some(core.submit(load.clone().into(), Instant::now() + PATIENCE));
         }
         ControlFlow::Continue(())

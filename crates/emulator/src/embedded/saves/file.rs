@@ -16,8 +16,8 @@ const COPIES: u32 = 99;
 #[derive(Debug)]
 pub(super) struct SaveFile {
     path: PathBuf,
-    /// The content that the file should have: what the game saved last. The file has this content if this is the same
-    /// allocation as [`Disk::bytes`].
+    /// The content that the file should have: what the game saved last. If it is the same allocation as
+    /// [`Disk::bytes`], the file has this content.
     latest: Mutex<Arc<[u8]>>,
     disk: Mutex<Disk>,
 }
@@ -119,8 +119,8 @@ impl SaveFile {
         Ok(Opened { file: Some(Arc::new(file)), bytes, problem })
     }
 
-    /// Opens the file again, after writing what the game saved last. If that cannot be written, it is returned in place
-    /// of the file's content, unless the reason is that another emulator uses the file.
+    /// Writes what the game saved last, and opens the file again. If the write fails, returns what the game saved last
+    /// in place of the file's content, unless another emulator uses the file.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

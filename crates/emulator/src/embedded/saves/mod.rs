@@ -3,7 +3,7 @@
 //!
 //! - `file`: the file of a save on disk, its lock, and changes by other programs;
 //! - `writer`: the thread that writes files;
-//! - `problems`: reports saves that cannot be written: in the log, as events and in the emulator's state.
+//! - `problems`: reports saves that cannot be written (in the log, as events and in the emulator's state).
 
 mod file;
 mod problems;
@@ -271,8 +271,8 @@ impl Saves {
         newer
     }
 
-    /// Begins to track a save that a script has loaded and libmgba has already read. Opens the save's file and returns
-    /// it.
+    /// Begins to track a save that a script has loaded. libmgba has already read the save's file; this opens the file
+    /// and returns it. Returns `None` if the file is not known or cannot be opened.
     fn adopt(&mut self, id: SaveId, loaded_from: Option<PathBuf>, bytes: Vec<u8>) -> Option<Opened> {
         let opened = match &loaded_from {
             Some(path) => self.open(path),

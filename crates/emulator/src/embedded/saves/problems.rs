@@ -19,8 +19,8 @@ pub(super) struct Problems {
 /// The current problems with the save file of a game.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct SaveProblems {
-    /// The path of a save file, and the problem that was found when it was opened. The problem is over when the file is
-    /// written or another file is opened.
+    /// The path of a save file, and the problem that was found when it was opened. If the problem is that no save file
+    /// is in use, the path is empty. The problem is over when the file is written or another file is opened.
     opening: Option<(PathBuf, String)>,
     /// A problem with the last attempt to write a file.
     writing: Option<String>,
@@ -42,7 +42,8 @@ impl Problems {
         (self.console)(level, line);
     }
 
-    /// Called when a save file was opened, with or without a problem.
+    /// Called when a save file was opened, with or without a problem. Also called, with an empty path, when no save
+    /// file is in use any more.
     pub fn set_opening(&mut self, path: &Path, problem: Option<String>) {
         let opening = problem.map(|problem| (path.to_owned(), problem));
         self.change(|problems| *problems = SaveProblems { opening, writing: None });

@@ -153,7 +153,7 @@ impl<E: Emulator> Session<'_, E> {
             self.assert_around(place, before.len() as u32);
         }
         for (place, before) in written.iter().rev() {
-            // Undo changes of the ROM, because the game must not run with them.
+            // Undo changes to the ROM, because the game must not run with them.
             if place.domain.is_some_and(|name| name.starts_with("cart")) {
                 self.put_back(place, before);
             }
@@ -195,7 +195,7 @@ impl<E: Emulator> Session<'_, E> {
         self.assert(found == expected, || format!("{text} gives {:x?}", outcome.results));
     }
 
-    /// Accesses memory that does not exist, or writes memory that can only be read. Checks that the whole batch is
+    /// Accesses memory that does not exist, or writes to memory that can only be read. Checks that the whole batch is
     /// refused and nothing is written.
     fn access_missing_memory(&mut self) {
         let width = self.width();
@@ -248,7 +248,7 @@ impl<E: Emulator> Session<'_, E> {
     }
 
     /// Selects another bank of one type of memory, or locks or unlocks the cartridge RAM, in the emulator and in the
-    /// model. A GBA has no banks; there, this reads something instead.
+    /// model. A GBA has no banks, so for a GBA this reads something instead.
     fn switch_banks(&mut self) {
         let Console::Gbc(banks) = &mut self.model.console else { return self.read_something(1) };
         let random = &mut self.random;

@@ -13,7 +13,7 @@ use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 pub use model::Console;
 use model::{Banks, Cell, Model, Place};
 
-/// A limit that is longer than any operation takes.
+/// A time limit that no operation reaches.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The banks that are selected at the start.

@@ -80,9 +80,9 @@ impl Connection {
     }
 
     /// Makes sure that the `connect` in [`exchange_again`](Self::exchange_again) fails, as on a blocking socket. This
-    /// socket does not block, so its first `connect` returned before the connection was established. On Linux, the
-    /// second `connect` then returns the result of the first one: success. Only the third one fails. So this function
-    /// calls the second one. On other systems, the second `connect` already fails, and this function does nothing.
+    /// socket does not block, so its first `connect` returned before the connection was established. On Linux, a second
+    /// `connect` then reports the success of the first, and only a third one fails. So this function makes the second
+    /// call. On other systems, the second `connect` already fails, and this function does nothing.
     pub(super) fn settle(&self) -> io::Result<()> {
         if cfg!(target_os = "linux") {
             SockRef::from(&self.stream).connect(&self.peer.into())

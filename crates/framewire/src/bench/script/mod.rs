@@ -5,7 +5,7 @@
 //! - `connection`: one connection, one message at a time; `pipeline`: one connection, many messages in flight.
 //!
 //! The strategy `mux` with binary frames is [`framewire_link::Link`] itself, so a measurement shows what Framewire's
-//! users get. The other strategies are simpler ones that other programs use.
+//! users get. The other strategies are simpler. Other programs use them.
 
 mod connection;
 mod dialect;

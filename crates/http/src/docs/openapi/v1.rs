@@ -16,7 +16,8 @@ use crate::routing::catalog;
 use crate::routing::declare::PathEffect;
 use crate::{rpc, v1};
 
-/// The failures of any route, each as a [`Problem`](crate::problem::Problem).
+/// The failures of all routes under `/v1`, each as a [`Problem`](crate::problem::Problem). A route has those that
+/// [`add_problems`] chooses for it.
 const PROBLEMS: [super::DocumentedFailure; 16] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
     ("401", "V1Unauthorized", "A token is needed, or the token of the request is not valid."),

@@ -2,7 +2,7 @@
 //!
 //! - `screen`: one picture;
 //! - `multipart`: one picture after another, as JPEG or PNG;
-//! - `stream`: over WebSockets, the differences from picture to picture, and the sound.
+//! - `stream`: the differences from picture to picture, and the sound, over WebSockets.
 
 mod multipart;
 mod screen;

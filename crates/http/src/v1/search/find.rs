@@ -16,7 +16,7 @@ use crate::v1::states::diff::MemoryPlace;
 const MOST: usize = 10_000;
 /// An upper limit for the size of a place in the reply, without its bytes.
 const PLACE_SIZE: usize = 512;
-/// Largest decimal number in BCD: eight digits.
+/// The largest number that can be found in BCD. It has eight digits.
 const MOST_BCD: u32 = 99_999_999;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

@@ -200,7 +200,8 @@ fn respond(searches: &SearchTable, id: u64, emulator: String, search: &Mutex<Sea
     SearchResponse::new(id, emulator, &search.lock(), searches.idle().as_secs())
 }
 
-/// The test with this name.
+/// The test with this name. Returns a problem if there is no such test, or if `value` does not fit the test and the
+/// type.
 fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test> {
     let Some((_, takes_value)) = Test::NAMES.iter().find(|(name, _)| *name == is) else {
         let names: Vec<&str> = Test::NAMES.iter().map(|(name, _)| *name).collect();

@@ -125,7 +125,7 @@ pub(super) struct SearchCandidate {
 }
 
 impl SearchCandidate {
-    /// A page of candidates of this type.
+    /// Converts candidates for a reply. `kind` is the type of the search's numbers.
     pub(super) fn page(
         candidates: Vec<Candidate<'_>>,
         kind: Type,

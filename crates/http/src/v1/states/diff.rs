@@ -159,7 +159,7 @@ pub(in crate::v1) struct MemoryPlace {
     domain: Option<String>,
     /// Its offset in the domain; null for the bus.
     offset: Option<u32>,
-    /// Its bank, if only one bank of this memory is on the bus at a time; otherwise null.
+    /// Its bank; null for the bus, and for a domain without banks.
     bank: Option<u32>,
     /// Its address on the bus while its bank is mapped; null if it is never on the bus.
     address: Option<u32>,
@@ -168,8 +168,8 @@ pub(in crate::v1) struct MemoryPlace {
 }
 
 impl MemoryPlace {
-    /// The places of bytes. Each item of `places` has the domain and the offset in it, or no domain and the address on
-    /// the bus. It also says where the byte is on the bus, if it can be there.
+    /// The places of bytes. Each item of `places` has three parts: the byte's domain, or `None` for the bus; its offset
+    /// in the domain, or its address on the bus; and where it is on the bus, or `None` if it is never there.
     pub(in crate::v1) fn all<'a>(
         places: impl Iterator<Item = (Option<&'a str>, u32, Option<OnBus>)> + Clone,
         symbols: &Symbols,
@@ -190,8 +190,8 @@ impl MemoryPlace {
         places.map(place).collect()
     }
 
-    /// The place in the form of expressions and areas: the bus address, or the domain and the offset if the memory has
-    /// banks or is never on the bus.
+    /// The place as expressions name it between brackets: the bus address, or the domain and the offset if the memory
+    /// has banks or is never on the bus.
     pub(in crate::v1) fn in_brackets(&self) -> String {
         match (self, &self.domain) {
             (MemoryPlace { bank: None, address: Some(address), .. }, _) => format!("{address:#x}"),

@@ -12,8 +12,9 @@ use crate::v1::control::{AtFrame, not_taken};
 
 /// mGBA's flag for the battery save in a state.
 const SAVE: u8 = 2;
-/// The size of a save is a multiple of this number, not counting the bytes of a clock after the save. mGBA writes at
-/// most 136 bytes for a clock. Only the save of a TAMA5 cartridge is smaller than this number: it has 32 bytes.
+/// Without the bytes of a clock, the size of a save is a multiple of this number. mGBA appends at most 136 bytes for a
+/// clock, so rounding down to a multiple removes them. The only smaller save is that of a TAMA5 cartridge: it has 32
+/// bytes.
 const SAVE_UNIT: usize = 256;
 /// The largest file, in bytes. The largest save of a cartridge has 128 KiB; files of other emulators have some bytes
 /// for a clock after it.

@@ -12,7 +12,7 @@ use crate::routing::prelude::*;
 use crate::storage::{blocking, checked_note, unwritten};
 use crate::v1::control::AtFrame;
 
-/// The field of a request that replaces an existing snapshot.
+/// The field that a client adds to a request to replace an existing snapshot.
 const REPLACE: &str = "\"replace\": true";
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

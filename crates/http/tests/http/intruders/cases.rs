@@ -88,7 +88,7 @@ pub const CASES: &[Case] = &[
     case("a frame on another site", Usual, Get("/docs"), "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: iframe\r\n", 403),
     case("a form on another site that navigates, without an origin", Usual, Poke, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n", 403),
     case("an event stream for another site", Usual, Get("/v1/events"), "host: {host}\r\norigin: http://evil.example\r\naccept: text/event-stream\r\n", 403),
-    // Host names that an attacker made to resolve to this machine (DNS rebinding), and other foreign host names.
+    // Host names that an attacker has pointed at this machine (DNS rebinding), and other foreign host names.
     case("a rebound name", Usual, Peek, "host: evil.example:5000\r\nBROWSER", 403),
     case("a rebound name, same origin", Usual, Poke, "host: evil.example:5000\r\norigin: http://evil.example:5000\r\n", 403),
     case("a rebound name, and the browser says same-origin", Usual, Peek, "host: evil.example\r\nsec-fetch-site: same-origin\r\n", 403),

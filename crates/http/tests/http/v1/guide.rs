@@ -55,7 +55,7 @@ fn send_as_methods(server: &Server, operations: &[Value]) {
         server.request("DELETE", "/v1/input", b"");
         let mut params = operation.as_object().unwrap().clone();
         params.remove("op");
-        // Here, the cheat gets another id than in the example. In `remove_cheat`, the id 0 stands for all cheats.
+        // The cheat's id differs from the id in the example. In `remove_cheat`, the id 0 stands for all cheats.
         if ["enable_cheat", "remove_cheat"].contains(&name(operation)) && params["id"] != 0 {
             params["id"] = cheat.clone();
         }
@@ -74,8 +74,8 @@ fn listed_operations(server: &Server) -> BTreeSet<String> {
     rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Runs commands in a shell. Returns the last line that the last command printed. No other command may get an error. An
-/// error contains `about:blank`.
+/// Runs commands in a shell. Returns the last line that the last command printed. The other commands must not get an
+/// error reply, which this function recognizes by the text `about:blank`.
 fn run(commands: &str, server: &Server) -> String {
     let commands = commands.replace("127.0.0.1:5000", &server.address.to_string());
     let last = commands.rfind("\ncurl ").map_or(0, |at| at + 1);

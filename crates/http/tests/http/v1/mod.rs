@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::support::{Reply, Server};
 use crate::until_good::until_good;
 
-/// Like [`until_good`], but no other such measurement runs at the same time, because it would load the machine.
+/// Like [`until_good`], but only one such measurement runs at a time, because another one would load the machine.
 #[track_caller]
 fn measure_alone<T: Debug>(measure: impl FnMut() -> T, is_good: impl Fn(&T) -> bool) {
     static TURN: Mutex<()> = Mutex::new(());

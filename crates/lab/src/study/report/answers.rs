@@ -18,7 +18,7 @@ use crate::study::steps::Target;
 
 /// Fewer resets than this could be chance.
 const FEW: u64 = 5;
-/// How long a client's system waits before it first tries again, if the queue for new connections is full, in ms.
+/// If the queue for new connections is full, a client's system waits this long before it first tries again, in ms.
 pub(super) const FIRST_RETRY: f64 = 1000.0;
 /// How long the idle connection of the study of 2025 was unused (3 h 20 min), in seconds.
 pub(super) const IDLE_2025: f64 = 12_000.0;

@@ -41,8 +41,8 @@ const LEAST: f64 = 0.01;
 
 /// A function that returns a figure of a row.
 type Value = fn(&Row) -> f64;
-/// A function that says whether a row belongs to a line of the plot, given the group of the row's step and the row's
-/// target.
+/// A function that says whether a row belongs to a line of the plot. Its arguments are the group of the row's step, and
+/// the row's target.
 type RowFilter = fn(&str, Target) -> bool;
 
 /// Writes all pictures that have something to show, and removes the others.

@@ -35,7 +35,7 @@ pub struct Series {
     pub name: String,
     /// How it is drawn.
     pub mark: Mark,
-    /// Colour, 0 to 7: the page's `--c0` to `--c7`.
+    /// The number of its colour: 0 to 7 for the page's `--c0` to `--c7`. Higher numbers begin again with `--c0`.
     pub colour: usize,
     /// Horizontal and vertical values; a value that is not finite breaks the line.
     pub points: Vec<(f64, f64)>,

@@ -11,7 +11,6 @@ pub(super) use gba::GBA;
 /// The parts of a register: name, lowest bit and number of bits.
 type BitFields = &'static [(&'static str, u32, u32)];
 
-/// A register.
 pub(super) struct IoRegister {
     pub(super) name: &'static str,
     /// Bus address.

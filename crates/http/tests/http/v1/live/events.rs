@@ -62,7 +62,7 @@ fn events_of_the_emulator_are_reported() {
     assert_eq!((&over.data["id"], &over.data["cancelled"]), (&played["id"], &false.into()));
 }
 
-/// An mGBA that disconnects and connects again: the streams stay open, report both, and continue.
+/// When mGBA disconnects and connects again, the streams stay open, report both events, and continue.
 #[test]
 fn streams_continue_after_an_attached_mgba_disconnects_and_reconnects() {
     let port = ScriptPort::new();

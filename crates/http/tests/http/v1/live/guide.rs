@@ -9,7 +9,8 @@ use super::script::connected;
 use crate::support::{Server, repository};
 use crate::v1::posted;
 
-/// How many times each example runs. If the wait came after the tap, most runs would miss the condition.
+/// How many times each example without a watch runs. If the wait came after the tap, most runs would miss the
+/// condition.
 const ROUNDS: usize = 10;
 /// How many times the example with a watch runs. It takes longer, because curl ends only at the next line of the
 /// stream.

@@ -6,8 +6,7 @@ use super::viewer::Viewer;
 use crate::support::{Server, wait_for};
 use crate::v1::measure_alone;
 
-/// The largest accepted age of a viewer's next picture, in frames before the emulator's current frame. It allows for a
-/// busy machine.
+/// How old a viewer's next picture may be, in frames. This allows for a busy machine.
 const FRESH: u32 = 12;
 
 fn frame(server: &Server) -> u32 {
