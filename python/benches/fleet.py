@@ -1,9 +1,9 @@
 """Measures fleets on a Ray cluster on this machine: python benches/fleet.py [--json FILE] [--seconds N]
 
 Each node of the cluster has one processor core. Fleets of 1, 2 and 4 nodes are compared with the same environments in
-one process, which has as many threads as the fleet has nodes, but not more than the machine has cores. They are also
-compared with the predictions of `framewire.ray.sizing`. The machine may be noisy, so all of them run in turn, in
-several rounds, and medians are compared. Then nodes and workers are killed in runs of 10,000 steps on 2 and on 4 nodes.
+one process, which has as many threads as the fleet has nodes, but not more than the machine has cores. The machine may be
+noisy, so they run in turn, in several rounds, and medians are compared. The medians are also compared with the
+predictions of `framewire.ray.sizing`. Then nodes and workers are killed in runs of 10,000 steps on 2 and on 4 nodes.
 The rewards and the states at the end are compared with those of one process.
 """
 

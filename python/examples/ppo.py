@@ -252,7 +252,7 @@ def main() -> None:
     if options.plot and curve:
         plot(curve, options.plot)
     if options.json:
-        command = f"python examples/ppo.py --minutes {options.minutes:g} --seed {options.seed}"
+        command = f"python python/examples/ppo.py --minutes {options.minutes:g} --seed {options.seed}"
         content = {"command": command, "torch": torch.__version__, "final": final, "curve": curve}
         options.json.write_text(json.dumps(content, indent=2) + "\n")
 

@@ -1,12 +1,12 @@
-"""Learns to play the demo game from pictures: the PPO of examples/ppo.py with a small convolutional network.
+"""Learns to play the demo game from pictures: the PPO of ppo.py with a small convolutional network.
 
-    pip install 'framewire[gym]' torch pillow
-    python examples/ppo_pictures.py [--minutes 20] [--json curve.json] [--plot curve.svg] [--policy policy.npz]
-    python examples/ppo_pictures.py --play policy.npz [--gif agent.gif]
+    pip install './python[gym]' torch pillow        # in a checkout of Framewire
+    python python/examples/ppo_pictures.py [--minutes 20] [--json curve.json] [--plot curve.svg] [--policy policy.npz]
+    python python/examples/ppo_pictures.py --play policy.npz [--gif agent.gif]
 
-The first command trains an agent on the processor, and compares it with random actions and with a rule that follows the
-ball. `--policy` names the file to which it writes the agent's weights. The second command plays with these weights and
-prints the same comparison. With `--gif`, both commands also write the first seconds of an episode as an animation.
+Without `--play`, it trains an agent on the processor, and compares it with random actions and with a rule that follows
+the ball. `--policy` names the file to which it writes the agent's weights. With `--play`, it plays with these weights
+and prints the same comparison. With `--gif`, it also writes the first seconds of an episode as an animation.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def main() -> None:
     if options.plot and curve:
         ppo.plot(curve, options.plot)
     if options.json:
-        command = f"python examples/ppo_pictures.py --minutes {options.minutes:g} --seed {options.seed}"
+        command = f"python python/examples/ppo_pictures.py --minutes {options.minutes:g} --seed {options.seed}"
         content = {"command": command, "torch": torch.__version__, "final": final, "curve": curve}
         options.json.write_text(json.dumps(content, indent=2) + "\n")
 
