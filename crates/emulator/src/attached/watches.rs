@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use framewire_link::Link;
+use framewire_link::{Link, LinkError};
 use framewire_protocol::event::{self, NewValue};
 use framewire_protocol::{MemoryRange, Op};
 use parking_lot::Mutex;
@@ -180,17 +180,18 @@ impl AttachedWatches {
         self.open.lock().values().any(|entry| entry.keys && entry.queue.strong_count() > 0)
     }
 
-    /// Ends a watch whose handle was dropped.
+    /// Ends a watch whose handle was dropped. The script may have the watch even if it has not started here: its reply
+    /// may have come too late.
     fn end(&self, id: u32) {
         let entry = self.open.lock().remove(&id);
-        if entry.is_some_and(|entry| entry.known.is_some()) {
+        if entry.is_some() {
             self.send_end(id);
         }
     }
 
     fn send_end(&self, id: u32) {
-        if let Some(link) = self.link.get().and_then(Weak::upgrade) {
-            link.submit(Op::Unwatch { id }.into(), Instant::now() + END_TIMEOUT, Box::new(|_| {}));
+        if let Some(link) = self.link.get() {
+            send_end(link.clone(), id);
         }
     }
 
@@ -208,6 +209,18 @@ impl WatchEntry {
             queue.put(event);
         }
     }
+}
+
+/// Ends a watch in the script. Tries again as long as the emulator does not answer, for example because it is paused:
+/// the script would otherwise keep the watch until the connection ends.
+fn send_end(link: Weak<Link>, id: u32) {
+    let Some(connected) = link.upgrade() else { return };
+    let respond = move |result| {
+        if let Err(LinkError::Stalled { .. } | LinkError::Late { .. }) = result {
+            send_end(link, id);
+        }
+    };
+    connected.submit(Op::Unwatch { id }.into(), Instant::now() + END_TIMEOUT, Box::new(respond));
 }
 
 fn close(open: &mut HashMap<u32, WatchEntry>, id: u32, end: WatchEnd) {

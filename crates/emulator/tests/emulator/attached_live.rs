@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Embedded, Speed};
-use framewire_emulator::{Attached, Discontinuity, Emulator, Event, EventKind, Run, WatchEnd, WatchRequest};
+use framewire_emulator::{
+    Attached, Discontinuity, Emulator, EmulatorError, Event, EventKind, Run, WatchEnd, WatchRequest,
+};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -100,6 +102,23 @@ fn a_watch_sees_every_frame_and_ends_with_its_handle() {
     for _ in 0..4 {
         wait_for("free bytes", || batch(&emulator, vec![emulator.watch(large()).op()]).results[0].is_ok());
     }
+}
+
+/// A request to the paused emulator is withdrawn after its deadline. This holds for the request that ends a watch, too.
+#[test]
+fn watches_that_are_dropped_during_a_pause_end_after_it() {
+    let (_runtime, host, emulator) = attached();
+    let large = || request(vec![range(UNUSED, 4096); 16]);
+    let (watch, _) = begin(&emulator, large());
+    call(&host, Op::Pause {});
+    wait_for("stalled", || emulator.state().run == Run::Stalled);
+    drop(watch);
+    // This request is sent after the first one that ends the watch, and has a later deadline.
+    let late = emulator.submit(Op::GetKeys {}.into(), seconds(1.5)).wait();
+    assert!(matches!(late, Err(EmulatorError::Deadline(_))), "{late:?}");
+    call(&host, Op::Resume {});
+    ready(&emulator);
+    wait_for("free bytes", || batch(&emulator, vec![emulator.watch(large()).op()]).results[0].is_ok());
 }
 
 #[test]
