@@ -43,6 +43,8 @@ pub(super) struct HistoryKeeper {
     keys: Option<u16>,
     /// Whether something other than the keys has changed the game since the last state.
     changed: bool,
+    /// Whether the processor has made single steps since the last frame.
+    stepped: bool,
     /// A hash of what acts on the game, apart from the keys: frozen values, cheats, sensors and writes to the ROM.
     surroundings: u64,
     /// How many times the ROM in memory has changed.
@@ -59,6 +61,8 @@ pub(super) enum Influence {
     None,
     /// The operation changes the game once.
     Change,
+    /// The operation changes the game once, and may pass the end of the frame.
+    Step,
     /// The operation changes something that acts on the game in all later frames, such as a cheat.
     Surroundings,
     /// The operation changes the ROM, which states do not contain. So the change acts on all later frames, too.
@@ -79,7 +83,8 @@ impl Influence {
         }
         match op.kind() {
             Write8 | Write16 | Write32 | WriteRange | WriteAt | DomainWrite8 | DomainWrite16
-            | DomainWrite32 | WriteRegister | LoadSaveFile | AutoloadSave | Step => Influence::Change,
+            | DomainWrite32 | WriteRegister | LoadSaveFile | AutoloadSave => Influence::Change,
+            Step => Influence::Step,
             Freeze | Unfreeze | AddCheat | LoadCheats | EnableCheat | RemoveCheat | SetSensor | Script => {
                 Influence::Surroundings
             }
@@ -108,6 +113,7 @@ impl HistoryKeeper {
             pictured: None,
             keys: None,
             changed: false,
+            stepped: false,
             surroundings: 0,
             rom_changes: 0,
             game: None,
@@ -121,6 +127,7 @@ impl HistoryKeeper {
         }
         let frame = core.frame_counter();
         let follows = self.next == Some(frame);
+        self.stepped = false;
         // After a reset, or after a state was loaded, the core still shows the earlier picture.
         let rewound = self.has_rewound_picture && matches!(self.beginning, Beginning::Rewind { .. });
         let drawn = drawn && (follows || rewound);
@@ -145,7 +152,8 @@ impl HistoryKeeper {
             self.keys = Some(keys);
             self.history.note_keys(frame, keys);
         }
-        self.next = Some(frame + 1);
+        // After the largest number, the next frame begins a new line.
+        self.next = frame.checked_add(1);
     }
 
     /// Whether the history needs a small picture of the next frame.
@@ -222,6 +230,7 @@ impl HistoryKeeper {
 
     /// Called after the core went back to this frame. `pictured` says whether the core has a picture of it.
     fn went_back(&mut self, line: u32, frame: u32, pictured: bool) {
+        self.stepped = false;
         (self.beginning, self.has_rewound_picture) = (Beginning::Rewind { line, frame }, pictured);
         if self.history.go_back(line, frame) {
             // The core is at the end of the last line again, so the next frames continue that line.
@@ -235,14 +244,17 @@ impl HistoryKeeper {
 impl Machine {
     /// Called before an operation with this influence is performed.
     pub(super) fn before_operation(&mut self, influence: Influence) {
-        if influence == Influence::Break {
+        // Before the first of several single steps, because each of them changes the game.
+        let steps = influence == Influence::Step && !std::mem::replace(&mut self.keeper.stepped, true);
+        if influence == Influence::Break || steps {
             self.keeper.keep_end(&mut self.core, self.drawn);
         }
     }
 
     /// Called after an operation with this influence was performed.
     pub(super) fn after_operation(&mut self, influence: Influence) {
-        if matches!(influence, Influence::Change | Influence::Surroundings | Influence::Rom) {
+        if matches!(influence, Influence::Change | Influence::Step | Influence::Surroundings | Influence::Rom)
+        {
             self.keeper.note_change(self.core.frame_counter());
         }
         if influence == Influence::Rom {

@@ -48,6 +48,8 @@ pub(super) struct Machine {
     pub run: RunControl,
     /// The batches that wait for the end of a run.
     pub runs: Runs,
+    /// Whether the frames of an `advance` are running.
+    pub advancing: bool,
     /// The outcomes of finished batches, which the worker sends.
     pub answers: Vec<(Responder, Outcome)>,
     /// Receives log lines, for example those of the operation `console_log`.
@@ -93,6 +95,7 @@ impl Machine {
             keeper: HistoryKeeper::new(shared.history.clone()),
             run: RunControl::new(speed, paused),
             runs: Runs::default(),
+            advancing: false,
             answers: Vec::new(),
             console: scripting.console(),
             scripting,
@@ -197,11 +200,13 @@ impl Machine {
 
     /// Runs this many frames, within a batch. Returns the frame counter after the last of them.
     pub fn advance(&mut self, frames: u32) -> u32 {
+        self.advancing = true;
         for left in (0..frames).rev() {
             // The pictures of the other frames are needed only if a run may end there.
             self.run_frame(left == 0 || self.runs.need_picture());
             self.shared.alive();
         }
+        self.advancing = false;
         self.media.settle(&mut self.core, self.ticks);
         self.core.frame_counter()
     }

@@ -37,6 +37,14 @@ pub(super) struct BatchProgress {
     pub responder: Responder,
 }
 
+/// What an unfinished batch waits for.
+enum Wait {
+    /// The end of this run.
+    Run(ActiveRun),
+    /// Its turn to perform an `advance`.
+    Advance,
+}
+
 impl BatchProgress {
     /// Whether nobody needs the outcome: the client no longer waits, and the batch has no key with which the client
     /// could request the outcome later.
@@ -115,8 +123,10 @@ impl Machine {
         match self.begin(batch, responder) {
             Err((outcome, _)) => outcome,
             Ok(mut progress) => {
-                self.go_on(&mut progress);
-                self.finish(progress).0
+                self.go_on(&mut progress, true);
+                let (outcome, _) = self.finish(progress);
+                self.release_held();
+                outcome
             }
         }
     }
@@ -128,14 +138,16 @@ impl Machine {
         self.settle_runs();
         match self.begin(batch, responder) {
             Err((outcome, responder)) => self.answers.push((responder, outcome)),
-            Ok(progress) => self.proceed(progress),
+            Ok(progress) => self.proceed(progress, true),
         }
+        self.release_held();
     }
 
-    /// Continues a batch until it is finished or waits for a run.
-    pub(super) fn proceed(&mut self, mut progress: BatchProgress) {
-        match self.go_on(&mut progress) {
-            Some(run) => self.runs.add(run, progress),
+    /// Continues a batch until it is finished or waits. `may_advance` says whether it may perform an `advance` now.
+    pub(super) fn proceed(&mut self, mut progress: BatchProgress, may_advance: bool) {
+        match self.go_on(&mut progress, may_advance) {
+            Some(Wait::Run(run)) => self.runs.add(run, progress),
+            Some(Wait::Advance) => self.runs.hold(progress),
             None => {
                 let (outcome, responder) = self.finish(progress);
                 self.answers.push((responder, outcome));
@@ -151,7 +163,8 @@ impl Machine {
         if failed {
             progress.left = Vec::new().into_iter();
         }
-        self.proceed(progress);
+        // Other runs may have ended in the same frame, and the operations after them belong to this frame, too.
+        self.proceed(progress, false);
     }
 
     /// Checks a batch before any of its operations is performed. Refuses it if an argument is not accepted, or if an
@@ -186,10 +199,16 @@ impl Machine {
         Ok(BatchProgress { keyed, left, checked, results, responder })
     }
 
-    /// Performs operations in order, up to the first that fails or the first run that needs frames. Returns that run.
-    fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
+    /// Performs operations in order, up to the first that fails, the first run that needs frames or, if it may not be
+    /// performed now, the first `advance`. Returns what the batch waits for.
+    fn go_on(&mut self, progress: &mut BatchProgress, may_advance: bool) -> Option<Wait> {
         let mut waits = None;
-        for op in progress.left.by_ref() {
+        loop {
+            if !may_advance && matches!(progress.left.as_slice(), [Op::Advance { .. }, ..]) {
+                waits = Some(Wait::Advance);
+                break;
+            }
+            let Some(op) = progress.left.next() else { break };
             self.tried_to_load |= op.loads_game();
             let checked = if progress.checked > 0 { Ok(()) } else { bounds::check_op(&self.core, &op) };
             progress.checked = progress.checked.saturating_sub(1);
@@ -199,7 +218,7 @@ impl Machine {
                 (Ok(()), Op::Run { steps }) => match self.begin_run(&steps) {
                     Ok(BegunRun::Over(ends)) => Ok(Value::Bytes(run::encode_ends(&ends))),
                     Ok(BegunRun::Active(run)) => {
-                        waits = Some(run);
+                        waits = Some(Wait::Run(run));
                         break;
                     }
                     Err(error) => Err(error),

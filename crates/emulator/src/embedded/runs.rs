@@ -1,6 +1,8 @@
 //! Runs: operations that run frames, with or without keys, until conditions hold or a number of frames has passed. A
 //! run has steps, one after another.
 
+use std::collections::VecDeque;
+
 use framewire_expression::Code;
 use framewire_libmgba::Core;
 use framewire_protocol::run::{self, EndReason, RunStep, RunSteps, StepEnd};
@@ -17,6 +19,9 @@ const MAX_RUNS: usize = 256;
 #[derive(Default)]
 pub(super) struct Runs {
     active: Vec<(ActiveRun, BatchProgress)>,
+    /// The batches whose runs are over and whose next operation is an `advance`. They continue one after another, when
+    /// the other batches have continued and no other `advance` is running.
+    held: VecDeque<BatchProgress>,
 }
 
 /// A run that needs more frames.
@@ -62,6 +67,11 @@ pub(super) enum BegunRun {
 impl Runs {
     pub fn add(&mut self, run: ActiveRun, progress: BatchProgress) {
         self.active.push((run, progress));
+    }
+
+    /// Adds a batch whose next operation is an `advance`.
+    pub fn hold(&mut self, progress: BatchProgress) {
+        self.held.push_back(progress);
     }
 
     /// The batches that wait for runs.
@@ -193,7 +203,7 @@ impl Machine {
     /// Begins the next step of each run whose step has ended, and continues the batch of each run that is over. Also
     /// removes the runs that no client waits for. Called after each frame, and also while no frames run.
     pub fn settle_runs(&mut self) {
-        // The batches continue last, because they may run frames, in which other steps end.
+        // The batches continue last, because they may begin new runs.
         let mut over = Vec::new();
         let mut index = 0;
         while let Some((run, progress)) = self.runs.active.get_mut(index) {
@@ -227,6 +237,16 @@ impl Machine {
         }
         for (progress, result) in over {
             self.run_is_over(progress, result);
+        }
+        self.release_held();
+    }
+
+    /// Continues the batches whose next operation is an `advance`, unless another `advance` is running.
+    pub fn release_held(&mut self) {
+        while !self.advancing
+            && let Some(progress) = self.runs.held.pop_front()
+        {
+            self.proceed(progress, true);
         }
     }
 }

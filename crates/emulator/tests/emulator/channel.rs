@@ -253,3 +253,17 @@ fn a_client_that_pressed_nothing_ends_no_timeline_when_it_leaves() {
     Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
     assert_eq!(number(call(&emulator, Op::GetKeys {})), 1);
 }
+
+#[test]
+fn a_refused_batch_does_not_change_which_keys_are_released_when_its_client_leaves() {
+    let (emulator, mut client) = connected("framewire-refused-keys");
+    client.send(&[STEP, 0, 1, 0, 1, 0, 0, 0], PATIENCE).expect("sent");
+    assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+    let missing = Op::Read8 { address: 0x1000_0000 };
+    let refused = batch(&mut client, vec![Op::ClearKeys { keys: 1 }, Op::AddKeys { keys: 2 }, missing]);
+    assert!(refused.refusal().is_some(), "{refused:?}");
+    // Another client holds the key that the refused batch names.
+    call(&emulator, Op::AddKeys { keys: 2 });
+    drop(client);
+    wait_for("the first key to be up", || number(call(&emulator, Op::GetKeys {})) == 2);
+}

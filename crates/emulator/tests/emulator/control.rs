@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
 use framewire_emulator::{Embedded, Emulator, EventKind, Run, SetSpeed};
+use framewire_expression::{Code, NoNames};
 use framewire_protocol::run::{self, RunStep, RunSteps};
 use framewire_protocol::wire::Wire;
 use framewire_protocol::{Batch, KeyStep, Op, Status, Value, timeline};
@@ -86,6 +87,49 @@ fn a_run_ends_in_its_frame_even_if_another_batch_runs_more_frames() {
     let ends = run::decode_ends(&bytes(ends)).expect("ends");
     assert_eq!((ends[0].why, ends[0].frames), (run::EndReason::Frames, 1), "{ends:?}");
     assert_eq!(first.wait().expect("an outcome").results.len(), 2);
+}
+
+/// A run that ends when the byte at [`UNUSED`] is 7.
+fn run_until_seven() -> Op {
+    let condition = Code::parse(&format!("u8[{UNUSED:#x}] == 7"), &NoNames).expect("an expression");
+    let step = RunStep { frames: 200_000, until: vec![condition.encode()], ..RunStep::default() };
+    let mut steps = Vec::new();
+    RunSteps { stop: vec![], steps: vec![step] }.encode(&mut steps);
+    Op::Run { steps }
+}
+
+#[test]
+fn an_advance_after_a_run_adds_no_frames_to_other_batches() {
+    let emulator = start(Speed::Times(1.0), false);
+    let submit = |ops| emulator.submit(Batch::new(ops), seconds(20.0));
+    let advances = submit(vec![run_until_seven(), Op::Advance { frames: 100 }]);
+    let looks = submit(vec![run_until_seven(), Op::CurrentFrame {}]);
+    // Both runs end in the first frame of this batch's `advance`.
+    let ends = submit(vec![
+        Op::CurrentFrame {},
+        Op::Write8 { address: UNUSED, value: 7 },
+        Op::Advance { frames: 50 },
+        Op::CurrentFrame {},
+    ]);
+    let values = |pending: framewire_emulator::Pending| pending.wait().expect("an outcome").results;
+    let ends = values(ends);
+    let first = number(ends[0].clone().expect("a value"));
+    assert_eq!(ends[3], Ok(Value::Int(first + 50)));
+    assert_eq!(values(looks)[1], Ok(Value::Int(first + 1)));
+    assert_eq!(values(advances)[1], Ok(Value::Int(first + 150)));
+}
+
+#[test]
+fn an_advance_after_a_run_waits_for_the_operations_after_other_runs() {
+    let emulator = start(Speed::Times(1.0), false);
+    let submit = |ops| emulator.submit(Batch::new(ops), seconds(20.0));
+    let advances = submit(vec![run_until_seven(), Op::Advance { frames: 100 }]);
+    let looks = submit(vec![run_until_seven(), Op::CurrentFrame {}]);
+    let write = submit(vec![Op::Write8 { address: UNUSED, value: 7 }]).wait().expect("an outcome");
+    let looks = looks.wait().expect("an outcome").results;
+    assert_eq!(looks[1], Ok(Value::Int(i64::from(write.frame) + 1)));
+    let advances = advances.wait().expect("an outcome").results;
+    assert_eq!(advances[1], Ok(Value::Int(i64::from(write.frame) + 101)));
 }
 
 #[test]

@@ -328,3 +328,30 @@ fn the_emulator_cannot_go_back_into_another_game() {
     assert_eq!(error.status, Status::NotFound, "{error}");
     assert!(emulator.history().expect("a history").overview(0).lines.is_empty());
 }
+
+#[test]
+fn single_steps_over_the_end_of_a_frame_lose_no_frame() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    run(&emulator, 40);
+    let then = machine(&emulator);
+    while number(call(&emulator, Op::CurrentFrame {})) == i64::from(first + 40) {
+        batch(&emulator, vec![Op::Step {}; 50]);
+    }
+    assert_eq!(number(call(&emulator, back(first + 40))), i64::from(first + 40));
+    assert_equal(&machine(&emulator), &then, "then");
+    assert_eq!(number(call(&emulator, back(first + 35))), i64::from(first + 35));
+}
+
+#[test]
+fn a_new_line_begins_after_the_largest_frame_counter() {
+    let emulator = start(Speed::Times(1.0), true);
+    run(&emulator, 5);
+    let mut data = bytes(call(&emulator, Op::SaveState { flags: 0 }));
+    data[0x1FC..0x200].copy_from_slice(&(u32::MAX - 2).to_le_bytes());
+    call(&emulator, Op::LoadState { data, flags: 0 });
+    run(&emulator, 40);
+    assert_eq!(number(call(&emulator, Op::CurrentFrame {})), 37);
+    assert_eq!(number(call(&emulator, back(20))), 20);
+    assert_eq!(emulator.history().expect("a history").overview(0).lines.len(), 3);
+}

@@ -261,10 +261,18 @@ impl ChannelClient {
                 if changes {
                     self.block.begin();
                 }
-                if self.holds_clock {
-                    self.note_keys(&request.batch.ops);
-                }
+                let ops = request.batch.ops.iter().enumerate();
+                let key_ops: Vec<(usize, Op)> =
+                    ops.filter(|(_, op)| changes_keys(op)).map(|(index, op)| (index, op.clone())).collect();
                 let outcome = machine.perform(request.batch);
+                if self.holds_clock {
+                    for (index, op) in key_ops {
+                        // A batch can be refused, or stop at an operation that fails.
+                        if matches!(outcome.results.get(index), Some(Ok(_))) {
+                            self.note_keys(&op);
+                        }
+                    }
+                }
                 if changes {
                     self.block.end(self.ticks(machine));
                     // A client that has the reply sees the new frame counter and run state in the report.
@@ -279,15 +287,13 @@ impl ChannelClient {
         }
     }
 
-    /// Notes the keys that these operations hold or release.
-    fn note_keys(&mut self, ops: &[Op]) {
-        for op in ops {
-            match *op {
-                Op::SetKeys { keys } => self.keys = keys,
-                Op::AddKeys { keys } => self.keys |= keys,
-                Op::ClearKeys { keys } => self.keys &= !keys,
-                _ => {}
-            }
+    /// Notes the keys that this operation has held or released.
+    fn note_keys(&mut self, op: &Op) {
+        match *op {
+            Op::SetKeys { keys } => self.keys = keys,
+            Op::AddKeys { keys } => self.keys |= keys,
+            Op::ClearKeys { keys } => self.keys &= !keys,
+            _ => {}
         }
     }
 
@@ -300,4 +306,9 @@ impl ChannelClient {
     fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.endpoint.send(bytes, Some(SEND_TIMEOUT))
     }
+}
+
+/// Whether the operation holds or releases keys until another operation changes that.
+fn changes_keys(op: &Op) -> bool {
+    matches!(op, Op::SetKeys { .. } | Op::AddKeys { .. } | Op::ClearKeys { .. })
 }
