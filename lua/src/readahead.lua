@@ -39,10 +39,15 @@ function readahead.begin(request)
     return false
   end
   local list, rest, ports = {}, request.moved, nil
+  local ahead = 0 -- how many bytes will be read ahead
   for place = 1, 5 * request.count, 5 do
     local at, has_ports = address_place(request, place)
     if at and not (has_ports and ports) then
       local length = request[place + at + 1]
+      ahead = ahead + length
+      if length > limits.range or ahead > limits.frame then
+        return false -- the request is refused, or cut short, when it is performed
+      end
       -- The field `rest` counts down to 0, because the parts are read from the last to the first.
       local each = { place = place, at = at, length = length, parts = {}, rest = length }
       if has_ports then

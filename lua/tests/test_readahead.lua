@@ -156,6 +156,18 @@ test("if code writes to the ROM during a read, all bytes in the reply are from a
   eq(result(socket.written, 1):sub(7) == ("w"):rep(16 * MIB), true, "the bytes")
 end)
 
+test("a ROM is not read ahead for requests that are too large", function()
+  local socket, self, take, reads = link(815)
+  socket:arrive(client.request(1, read(0x08000000, 20 * MIB)))
+  run(self, take)
+  eq(result(socket.written, 1):byte(), 1)
+  eq(#reads, 0)
+  socket:arrive(client.request(2, read(0x08400000, 16 * MIB):rep(3), 2, 3))
+  run(self, take)
+  eq(result(socket.written, 2):byte(6 + 16 * MIB + 1), 6, "the second result")
+  eq(#reads, 2, "the third read is not performed")
+end)
+
 test("if mGBA cannot read a part, the whole read is refused", function()
   local socket, self, take = link(803)
   emu.readRange = function() error("no such memory") end
