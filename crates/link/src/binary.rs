@@ -42,6 +42,8 @@ struct Heartbeat {
     unheard: usize,
     /// When the last ping was sent.
     last: Instant,
+    /// How many cancel frames that may not have arrived were sent before it.
+    cancelled: usize,
     number: u32,
 }
 
@@ -49,15 +51,17 @@ struct Heartbeat {
 /// that arrived after the welcome, which is the script's answer to the hello.
 pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[u8]) -> ConnectionEnd {
     let now = Instant::now();
-    let heartbeat =
-        Heartbeat { sent: None, heard: now, unheard: 0, last: now - state.config.heartbeat, number: 0 };
+    let last = now - state.config.heartbeat;
+    let heartbeat = Heartbeat { sent: None, heard: now, unheard: 0, last, cancelled: 0, number: 0 };
     let mut decoder = Decoder::new();
     decoder.push(received);
+    let mut out = Vec::new();
+    state.session.encode_cancels(&mut out);
     let mut connection = BinaryConnection {
         state,
         stream,
         decoder,
-        out: Vec::new(),
+        out,
         written: 0,
         buffer: vec![0; READ],
         heartbeat,
@@ -170,6 +174,7 @@ impl BinaryConnection<'_> {
                 Frame::Reply(reply) => self.state.session.answer(reply.id, reply.outcome),
                 Frame::Pong { id, frame } => {
                     if id == self.heartbeat.number && self.heartbeat.sent.take().is_some() {
+                        self.state.session.cancels_arrived(self.heartbeat.cancelled);
                         self.state.note_frame(frame);
                     }
                 }
@@ -197,6 +202,7 @@ impl BinaryConnection<'_> {
                 heartbeat.number = heartbeat.number.wrapping_add(1);
                 heartbeat.sent = Some(now);
                 heartbeat.last = now;
+                heartbeat.cancelled = self.state.session.cancelled();
                 Frame::Ping(heartbeat.number).encode(&mut self.out);
             }
             _ => {}

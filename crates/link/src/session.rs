@@ -59,6 +59,8 @@ pub(crate) struct Session {
     given_up: Vec<(u64, Arc<AtomicBool>)>,
     /// Number of the first request that was not passed to the current connection.
     unsent: u64,
+    /// Requests that were sent and withdrawn, and whose cancel frames may not have reached the script.
+    cancelled: Vec<u32>,
 }
 
 impl Session {
@@ -72,6 +74,7 @@ impl Session {
             deadlines: BTreeSet::new(),
             given_up: Vec::new(),
             unsent: 1,
+            cancelled: Vec::new(),
         }
     }
 
@@ -176,10 +179,28 @@ impl Session {
     /// Fails a request if it is open. Appends a cancel frame if it was sent.
     fn withdraw(&mut self, id: u64, error: &LinkError, cancels: &mut Vec<u8>) {
         let Some(open) = self.remove(id) else { return };
-        if open.sent != Sent::No && id < self.unsent {
+        if open.sent == Sent::Yes {
             Frame::Cancel(id as u32).encode(cancels);
+            self.cancelled.push(id as u32);
         }
         (open.respond)(Err(error.clone()));
+    }
+
+    /// Appends the cancel frames that may have been lost with an earlier connection.
+    pub fn encode_cancels(&self, out: &mut Vec<u8>) {
+        for &id in &self.cancelled {
+            Frame::Cancel(id).encode(out);
+        }
+    }
+
+    /// The number of cancel frames that may not have reached the script.
+    pub fn cancelled(&self) -> usize {
+        self.cancelled.len()
+    }
+
+    /// Called when the first `count` of these cancel frames have reached the script.
+    pub fn cancels_arrived(&mut self, count: usize) {
+        self.cancelled.drain(..count.min(self.cancelled.len()));
     }
 
     /// Whether there is an open request that its caller may give up on.
@@ -197,6 +218,7 @@ impl Session {
     pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
         if !remembered {
             self.fail(lost, OpenRequest::may_be_done);
+            self.cancelled.clear();
         }
         self.unsent = self.oldest();
     }
@@ -314,6 +336,31 @@ mod tests {
         flag.store(true, Relaxed);
         session.drop_given_up(&lost(), &mut cancels);
         assert!(!cancels.is_empty() && session.is_empty() && !session.may_be_given_up());
+    }
+
+    #[test]
+    fn cancels_are_sent_again_on_the_next_connection_until_they_arrive() {
+        let mut session = Session::new(1, 8);
+        let cancels = |session: &Session| {
+            let mut out = Vec::new();
+            session.encode_cancels(&mut out);
+            let mut decoder = Decoder::new();
+            decoder.push(&out);
+            std::iter::from_fn(|| decoder.next_frame().expect("valid")).collect::<Vec<Frame>>()
+        };
+        submit(&mut session, Op::Reset {}, Instant::now());
+        assert_eq!(sent(&mut session), [1]);
+        session.expire(Instant::now(), &lost(), None, &mut Vec::new());
+        session.reconnected(true, &lost());
+        assert_eq!(cancels(&session), [Frame::Cancel(1)]);
+        let arrived = session.cancelled();
+        submit(&mut session, Op::Reset {}, Instant::now());
+        assert_eq!(sent(&mut session), [2]);
+        session.expire(Instant::now(), &lost(), None, &mut Vec::new());
+        session.cancels_arrived(arrived);
+        assert_eq!(cancels(&session), [Frame::Cancel(2)]);
+        session.reconnected(false, &lost());
+        assert_eq!(cancels(&session), []);
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Run<'_> {
         params["then"] = then.into();
         set(&mut params, "idempotency_key", key);
         let _playing = session.playing.lock().await;
-        let mut reply = session.call("run", params).await?;
+        let mut reply = session.call("run", params).await.map_err(about_watch)?;
         let (mut before, mut after) = (take_values(&mut reply, "ops")?, take_values(&mut reply, "then")?);
         let picture = if picture { after.pop().unwrap_or_default() } else { Json::Null };
         let watched = [&mut before, &mut after].map(|values| values.pop().unwrap_or_default());
@@ -151,6 +151,18 @@ impl Run<'_> {
             _ => Ended::Done,
         };
         Ok(RunResult { frame, frames, steps: steps.len(), ended, values, watched, picture })
+    }
+}
+
+/// Explains an error about the expressions of the tool `watch`, which the client did not write in this call: they are the
+/// only operation before a run.
+fn about_watch(ToolError(text): ToolError) -> ToolError {
+    match text.strip_prefix("ops[0]") {
+        Some(why) => ToolError(format!(
+            "the expressions of the tool watch cannot be evaluated: {}; call watch with other values, or with [] to end it",
+            why.trim_start_matches(['.', ':', ' '])
+        )),
+        None => ToolError(text),
     }
 }
 
@@ -185,6 +197,18 @@ mod tests {
             let error = sequence_step(&format!("B {word}")).err().unwrap().0;
             assert!(error.contains(&format!("{word:?} is not a press")), "{word}: {error}");
         }
+    }
+
+    #[test]
+    fn an_error_about_watched_expressions_names_the_tool_watch() {
+        let ToolError(text) =
+            about_watch(ToolError("ops[0].values.score: no symbol is called \"score\"".into()));
+        assert!(
+            text.starts_with("the expressions of the tool watch cannot be evaluated: values.score: no"),
+            "{text}"
+        );
+        let other = "steps[0].until: no symbol is called \"score\"";
+        assert_eq!(about_watch(ToolError(other.into())).0, other);
     }
 
     #[test]

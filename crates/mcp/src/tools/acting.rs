@@ -103,7 +103,9 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
     if let Some(note) = &note {
         notes::check(&session, note)?;
     }
-    let watched = session.memory.lock().watched.clone();
+    // A key identifies the whole request, and another connection may repeat the call. So a call with a key does not
+    // depend on what this connection remembers.
+    let watched = if key.is_some() { Vec::new() } else { session.memory.lock().watched.clone() };
     let has_several_steps = steps.len() > 1;
     let run = Run {
         steps,

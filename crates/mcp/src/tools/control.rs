@@ -217,7 +217,11 @@ pub(super) async fn record(session: Arc<Session>, given: Object) -> Result<Reply
             let all = listed(&reply, "recordings", &["name", "title", "frame", "time", "note"]);
             json!({"recordings": all, "total": reply["total"]})
         }
-        RecordAction::Replay => session.call("replayRecording", json!({"name": needed(name)?})).await?,
+        RecordAction::Replay => {
+            let name = needed(name)?;
+            let _playing = session.playing.lock().await;
+            session.call("replayRecording", json!({"name": name})).await?
+        }
     };
     Ok(json.into())
 }

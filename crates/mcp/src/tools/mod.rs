@@ -287,6 +287,7 @@ impl Tool {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use serde_json::json;
 
     use super::*;
@@ -409,6 +410,28 @@ mod tests {
             pictures.push(reply.picture.is_some());
         }
         assert_eq!(pictures, [true, true, false, false]);
+    }
+
+    #[tokio::test]
+    async fn a_call_with_a_key_does_not_depend_on_the_watched_expressions() {
+        let session = session_with(|method, params| {
+            let ran = json!({"frame": 2, "why": "frames", "frames": 2, "steps": [{}], "then": []});
+            (method == "run" && params["ops"].is_null() && params["then"] == json!([])).then_some(ran)
+        });
+        session.memory.lock().watched = vec!["score".to_owned()];
+        let reply = acting::act(session, given(json!({"keys": "A:2", "key": "k"}))).await.ok().unwrap();
+        assert!(reply.json["changed"].is_null(), "{}", reply.json);
+    }
+
+    #[tokio::test]
+    async fn a_replay_waits_for_calls_that_run_frames() {
+        let session = session_with(|method, _| (method == "replayRecording").then(|| json!({"equal": true})));
+        let playing = session.playing.lock().await;
+        let arguments = given(json!({"action": "replay", "name": "run"}));
+        let mut waiting = std::pin::pin!(control::record(session.clone(), arguments));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(playing);
+        assert_eq!(waiting.await.ok().unwrap().json, json!({"equal": true}));
     }
 
     #[tokio::test]
