@@ -261,16 +261,16 @@ impl ChannelClient {
                 if changes {
                     self.block.begin();
                 }
-                let ops = request.batch.ops.iter().enumerate();
-                let key_ops: Vec<(usize, Op)> =
-                    ops.filter(|(_, op)| changes_keys(op)).map(|(index, op)| (index, op.clone())).collect();
-                let outcome = machine.perform(request.batch);
+                let mut key_changes = Vec::new();
                 if self.holds_clock {
-                    for (index, op) in key_ops {
-                        // A batch can be refused, or stop at an operation that fails.
-                        if matches!(outcome.results.get(index), Some(Ok(_))) {
-                            self.note_keys(&op);
-                        }
+                    let ops = request.batch.ops.iter().enumerate();
+                    key_changes.extend(ops.filter_map(|(index, op)| Some((index, key_change(op)?))));
+                }
+                let outcome = machine.perform(request.batch);
+                for (index, (released, held)) in key_changes {
+                    // A batch can be refused, or stop at an operation that fails.
+                    if matches!(outcome.results.get(index), Some(Ok(_))) {
+                        self.keys = self.keys & !released | held;
                     }
                 }
                 if changes {
@@ -287,16 +287,6 @@ impl ChannelClient {
         }
     }
 
-    /// Notes the keys that this operation has held or released.
-    fn note_keys(&mut self, op: &Op) {
-        match *op {
-            Op::SetKeys { keys } => self.keys = keys,
-            Op::AddKeys { keys } => self.keys |= keys,
-            Op::ClearKeys { keys } => self.keys &= !keys,
-            _ => {}
-        }
-    }
-
     /// Updates the block and reports that a message was performed.
     fn answer_done(&mut self, machine: &mut Machine) -> Result<(), Error> {
         self.block.refresh(machine, &self.watches, self.holds_clock);
@@ -308,7 +298,12 @@ impl ChannelClient {
     }
 }
 
-/// Whether the operation holds or releases keys until another operation changes that.
-fn changes_keys(op: &Op) -> bool {
-    matches!(op, Op::SetKeys { .. } | Op::AddKeys { .. } | Op::ClearKeys { .. })
+/// The keys that an operation releases, and those that it then holds, until another operation changes that.
+fn key_change(op: &Op) -> Option<(u16, u16)> {
+    match *op {
+        Op::SetKeys { keys } => Some((u16::MAX, keys)),
+        Op::AddKeys { keys } => Some((0, keys)),
+        Op::ClearKeys { keys } => Some((keys, 0)),
+        _ => None,
+    }
 }
