@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
-use framewire_emulator::{Embedded, Emulator, EventKind, Run, SetSpeed};
+use framewire_emulator::{Embedded, Emulator, EventKind, Pending, Run, SetSpeed};
 use framewire_expression::{Code, NoNames};
 use framewire_protocol::run::{self, RunStep, RunSteps};
 use framewire_protocol::wire::Wire;
@@ -14,7 +14,7 @@ use crate::until_good::until_good;
 
 use super::support::{
     DEMO, UNUSED, alone, batch, bytes, call, config, number, read32, rebuilt, refusal, rom_file, run_of,
-    script, seconds, soon, start, wait_for,
+    run_step, script, seconds, soon, start, wait_for,
 };
 
 fn frame(emulator: &impl Emulator) -> i64 {
@@ -89,30 +89,28 @@ fn a_run_ends_in_its_frame_even_if_another_batch_runs_more_frames() {
     assert_eq!(first.wait().expect("an outcome").results.len(), 2);
 }
 
-/// A run that ends when the byte at [`UNUSED`] is 7.
-fn run_until_seven() -> Op {
+/// Begins two batches, whose runs end when the byte at [`UNUSED`] is 7. After its run, the first one advances 100 frames,
+/// and the second one looks at the frame counter.
+fn two_runs(emulator: &Embedded) -> [Pending; 2] {
     let condition = Code::parse(&format!("u8[{UNUSED:#x}] == 7"), &NoNames).expect("an expression");
     let step = RunStep { frames: 200_000, until: vec![condition.encode()], ..RunStep::default() };
-    let mut steps = Vec::new();
-    RunSteps { stop: vec![], steps: vec![step] }.encode(&mut steps);
-    Op::Run { steps }
+    let after_run = |op| Batch::new(vec![run_step(step.clone()), op]);
+    [Op::Advance { frames: 100 }, Op::CurrentFrame {}].map(|op| emulator.submit(after_run(op), seconds(20.0)))
 }
 
 #[test]
 fn an_advance_after_a_run_adds_no_frames_to_other_batches() {
     let emulator = start(Speed::Times(1.0), false);
-    let submit = |ops| emulator.submit(Batch::new(ops), seconds(20.0));
-    let advances = submit(vec![run_until_seven(), Op::Advance { frames: 100 }]);
-    let looks = submit(vec![run_until_seven(), Op::CurrentFrame {}]);
+    let [advances, looks] = two_runs(&emulator);
     // Both runs end in the first frame of this batch's `advance`.
-    let ends = submit(vec![
+    let ends = Batch::new(vec![
         Op::CurrentFrame {},
         Op::Write8 { address: UNUSED, value: 7 },
         Op::Advance { frames: 50 },
         Op::CurrentFrame {},
     ]);
-    let values = |pending: framewire_emulator::Pending| pending.wait().expect("an outcome").results;
-    let ends = values(ends);
+    let values = |pending: Pending| pending.wait().expect("an outcome").results;
+    let ends = values(emulator.submit(ends, seconds(20.0)));
     let first = number(ends[0].clone().expect("a value"));
     assert_eq!(ends[3], Ok(Value::Int(first + 50)));
     assert_eq!(values(looks)[1], Ok(Value::Int(first + 1)));
@@ -122,10 +120,8 @@ fn an_advance_after_a_run_adds_no_frames_to_other_batches() {
 #[test]
 fn an_advance_after_a_run_waits_for_the_operations_after_other_runs() {
     let emulator = start(Speed::Times(1.0), false);
-    let submit = |ops| emulator.submit(Batch::new(ops), seconds(20.0));
-    let advances = submit(vec![run_until_seven(), Op::Advance { frames: 100 }]);
-    let looks = submit(vec![run_until_seven(), Op::CurrentFrame {}]);
-    let write = submit(vec![Op::Write8 { address: UNUSED, value: 7 }]).wait().expect("an outcome");
+    let [advances, looks] = two_runs(&emulator);
+    let write = batch(&emulator, vec![Op::Write8 { address: UNUSED, value: 7 }]);
     let looks = looks.wait().expect("an outcome").results;
     assert_eq!(looks[1], Ok(Value::Int(i64::from(write.frame) + 1)));
     let advances = advances.wait().expect("an outcome").results;
@@ -262,8 +258,7 @@ fn a_run_that_no_client_waits_for_ends_even_while_the_game_is_paused() {
     let emulator = start(Speed::Times(1.0), false);
     let right = |frames| vec![KeyStep { offset: 0, keys: 0x10 }, KeyStep { offset: frames, keys: 0 }];
     let step = RunStep { frames: 600, keys: right(600), ..RunStep::default() };
-    let steps = RunSteps { stop: vec![], steps: vec![step] }.to_bytes();
-    let run = emulator.submit(Batch::new(vec![Op::Run { steps }]), seconds(5.0));
+    let run = emulator.submit(run_step(step).into(), seconds(5.0));
     let keys = || number(call(&emulator, Op::GetKeys {}));
     wait_for("the key to be down", || keys() == 0x10);
     call(&emulator, Op::Pause {});
@@ -294,9 +289,8 @@ fn a_run_ends_if_another_game_is_loaded() {
     let emulator = start(Speed::Times(1.0), false);
     let steps = vec![KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 600, keys: 0 }];
     let step = RunStep { frames: 600, keys: steps, ..RunStep::default() };
-    let steps = RunSteps { stop: vec![], steps: vec![step] }.to_bytes();
     let write = Op::Write32 { address: UNUSED, value: 7 };
-    let run = emulator.submit(Batch::new(vec![Op::Run { steps }, write]), seconds(15.0));
+    let run = emulator.submit(Batch::new(vec![run_step(step), write]), seconds(15.0));
     let keys = || number(call(&emulator, Op::GetKeys {}));
     wait_for("the key to be down", || keys() == 1);
     let (_file, path) = rom_file(&rebuilt());

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use super::attached::{attached, attached_to, scripts};
 use super::exact::{Console, FIRST, color_rom, compare};
-use super::support::{GAME_FRAME, UNUSED, batch, call, config, read32, refusal, start, wait_for};
+use super::support::{GAME_FRAME, UNUSED, batch, call, config, read32, refusal, run_step, start, wait_for};
 
 /// Starts a Game Boy Color game.
 fn color(paused: bool, scripts: Vec<std::path::PathBuf>) -> Embedded {
@@ -74,7 +74,7 @@ fn assert_missing_memory_is_refused_first(emulator: &impl Emulator) {
         freeze("negative", &Code::constant(-1).encode()),
         freeze("", &Code::constant(UNUSED.into()).encode()),
         Op::Evaluate { expressions: run::encode_expressions(std::slice::from_ref(&read)) },
-        Op::Run { steps: RunSteps { stop: vec![], steps: vec![step.clone()] }.to_bytes() },
+        run_step(step.clone()),
         Op::Run { steps: RunSteps { stop: vec![read.clone()], steps: vec![step] }.to_bytes() },
     ] {
         let outcome = batch(emulator, vec![Op::Write32 { address: UNUSED, value: 7 }, wrong.clone()]);

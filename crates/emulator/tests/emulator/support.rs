@@ -87,10 +87,12 @@ pub fn call(emulator: &impl Emulator, op: Op) -> Value {
 
 /// A run of one step, which takes this many frames.
 pub fn run_of(frames: u32) -> Op {
-    let step = RunStep { frames, ..RunStep::default() };
-    let mut steps = Vec::new();
-    RunSteps { stop: vec![], steps: vec![step] }.encode(&mut steps);
-    Op::Run { steps }
+    run_step(RunStep { frames, ..RunStep::default() })
+}
+
+/// A run of one step.
+pub fn run_step(step: RunStep) -> Op {
+    Op::Run { steps: RunSteps { stop: vec![], steps: vec![step] }.to_bytes() }
 }
 
 pub fn number(value: Value) -> i64 {

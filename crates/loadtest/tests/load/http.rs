@@ -275,14 +275,8 @@ fn requests_that_fail_at_once_do_not_delay_the_end_of_a_run() {
     let target = HttpTarget::new(&"http://localhost/".parse().unwrap(), &echoes(), &options).unwrap();
     let load = Load::Closed { concurrency: 2 };
     let plan = Plan { load, duration: 60 * SECOND, ..crate::plan(1.0, SECOND) };
-    let stop = Stop::default();
-    let stopper = stop.clone();
-    let thread = std::thread::spawn(move || {
-        std::thread::sleep(SECOND);
-        stopper.stop();
-    });
+    let stop = crate::stop_soon();
     let outcome = framewire_loadtest::run(&Arc::new(target), &plan, &mut None, &stop, &mut |_| {}).unwrap();
-    thread.join().unwrap();
     let row = Row::new(&plan, &outcome, Phase::Measure);
     assert!(row.cut_short && row.seconds < 30.0 && row.correct == 0, "{} s", row.seconds);
 }

@@ -37,6 +37,17 @@ pub fn run(port: u16, reuse: Reuse, plan: &Plan) -> Row {
     run_until(port, reuse, plan, &Stop::default())
 }
 
+/// Stops a run after a second.
+pub fn stop_soon() -> Stop {
+    let stop = Stop::default();
+    let stopper = stop.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        stopper.stop();
+    });
+    stop
+}
+
 /// Runs a plan that may be stopped.
 pub fn run_until(port: u16, reuse: Reuse, plan: &Plan, stop: &Stop) -> Row {
     plan.check().unwrap();

@@ -7,7 +7,7 @@ use framewire_loadtest::http::Reuse;
 use framewire_loadtest::payload::Payload;
 use framewire_loadtest::row::Row;
 use framewire_loadtest::stages::Stages;
-use framewire_loadtest::{Arrivals, Load, Plan, Stop};
+use framewire_loadtest::{Arrivals, Load, Plan};
 
 use crate::server::{Action, Server};
 use crate::until_good::until_good;
@@ -120,15 +120,7 @@ fn a_connection_is_kept_or_each_request_has_its_own() {
 
 /// Runs this plan against this server, and stops the run after a second.
 fn stopped(server: &Server, plan: &Plan) -> Row {
-    let stop = Stop::default();
-    let stopper = stop.clone();
-    let thread = thread::spawn(move || {
-        thread::sleep(SECOND);
-        stopper.stop();
-    });
-    let row = crate::run_until(server.port, Reuse::default(), plan, &stop);
-    thread.join().unwrap();
-    row
+    crate::run_until(server.port, Reuse::default(), plan, &crate::stop_soon())
 }
 
 #[test]
