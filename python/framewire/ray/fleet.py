@@ -622,11 +622,10 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         shape = (count, *(space.shape or ()))
         if values.shape != shape:
             raise InvalidRequest(f"actions has the shape {values.shape}; use {shape}", parameter="actions")
-        is_discrete = isinstance(space, gymnasium.spaces.Discrete)
         # The workers refuse booleans as the number of an action.
-        if values.dtype.kind not in ("iu" if is_discrete else "iub"):
+        last, kinds = (int(space.n) - 1, "iu") if isinstance(space, gymnasium.spaces.Discrete) else (1, "iub")
+        if values.dtype.kind not in kinds:
             raise InvalidRequest(f"actions has the type {values.dtype}; use whole numbers", parameter="actions")
-        last = int(space.n) - 1 if isinstance(space, gymnasium.spaces.Discrete) else 1
         wrong = values[(values < 0) | (values > last)]
         if wrong.size:
             raise InvalidRequest(f"there is no action {wrong[0]}; use a number from 0 to {last}", parameter="actions")
