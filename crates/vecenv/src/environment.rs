@@ -266,23 +266,23 @@ impl Environment {
         Ok(saved.encode())
     }
 
-    /// Continues from a state that [`save`](Environment::save) returned. If it fails, nothing is changed.
-    pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let saved = Saved::decode(bytes).map_err(Error::State)?;
+    /// Reads a state that [`save`](Environment::save) returned, and checks that it fits this environment.
+    /// [`restore`](Environment::restore) checks the console's own state, too.
+    pub(crate) fn read(&self, state: &[u8]) -> Result<Saved, Error> {
+        let saved = Saved::decode(state).map_err(Error::State)?;
         let own = &self.task.scenario.name;
         if saved.scenario != *own {
             let other = &saved.scenario;
             let message = format!("the state is of the scenario {other}, and this environment is of {own}");
             return Err(Error::State(message));
         }
-        let fits = self.histories().count() == saved.histories.len()
-            && self.pictures.is_some() == saved.pictures.is_some();
-        let mut pictures = self.pictures.clone();
-        let pictures_fit = match (&mut pictures, saved.pictures) {
-            (Some(pictures), Some(parts)) => pictures.set_parts(parts),
-            _ => true,
+        let pictures_fit = match (&self.pictures, &saved.pictures) {
+            (Some(pictures), Some(parts)) => pictures.fits(parts),
+            (own, other) => own.is_some() == other.is_some(),
         };
-        if !fits || !pictures_fit {
+        // There is one history each for the reward and for the two conditions under which an episode ends.
+        let histories = 3 + self.info.len() + self.observed.len();
+        if !pictures_fit || saved.histories.len() != histories {
             let message =
                 "the state is of another version of this scenario; it observes or evaluates other things";
             return Err(Error::State(message.to_owned()));
@@ -296,10 +296,17 @@ impl Environment {
             );
             return Err(Error::State(message));
         }
+        Ok(saved)
+    }
+
+    /// Continues from a state that [`read`](Environment::read) returned. If it fails, nothing is changed.
+    pub(crate) fn restore(&mut self, saved: Saved) -> Result<(), Error> {
         self.core.load_state(&saved.machine, self.state_flags())?;
         // A state of an environment that does not render has no picture.
         self.has_picture = self.renders && saved.machine.starts_with(b"\x89PNG");
-        self.pictures = pictures;
+        if let (Some(pictures), Some(parts)) = (&mut self.pictures, saved.pictures) {
+            pictures.set_parts(parts);
+        }
         for (history, earlier) in self.histories().zip(saved.histories) {
             *history = History::from_earlier(earlier);
         }

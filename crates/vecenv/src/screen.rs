@@ -264,15 +264,16 @@ impl Pictures {
         [self.newest.clone(), self.before.clone(), self.image.clone(), steps]
     }
 
-    /// Replaces the parts with saved ones. Returns whether the sizes fit; if they do not, nothing is changed.
-    pub(crate) fn set_parts(&mut self, parts: [Vec<u8>; 4]) -> bool {
+    /// Whether saved parts have the sizes of these pictures.
+    pub(crate) fn fits(&self, parts: &[Vec<u8>; 4]) -> bool {
         let own = [&self.newest, &self.before, &self.image, &self.steps];
-        let fits = own.iter().zip(&parts).all(|(own, new)| own.len() == new.len());
-        if fits {
-            [self.newest, self.before, self.image, self.steps] = parts;
-            self.oldest = 0;
-        }
-        fits
+        own.iter().zip(parts).all(|(own, new)| own.len() == new.len())
+    }
+
+    /// Replaces the parts with saved ones that [`fits`](Pictures::fits) accepts.
+    pub(crate) fn set_parts(&mut self, parts: [Vec<u8>; 4]) {
+        [self.newest, self.before, self.image, self.steps] = parts;
+        self.oldest = 0;
     }
 
     /// The observation, in two pieces. The first piece has the older steps.

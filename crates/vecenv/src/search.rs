@@ -250,7 +250,7 @@ impl Explorer {
     }
 
     fn play_on(&self, environment: &mut Environment, job: &Job) -> Result<Rollout, Error> {
-        environment.restore(&job.state)?;
+        environment.restore(environment.read(&job.state)?)?;
         if environment.is_over() {
             return Err(Error::State(
                 "the episode of this state has ended; begin a branch at another one".to_owned(),

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use framewire_expression::Formula;
 use framewire_game::{Actions, GameFile, Observed, Scenario, Start};
@@ -70,6 +70,8 @@ impl Task {
                 "{path} names no ROM; give the path of one, or add `rom` to [game]"
             )));
         };
+        // The ROM is opened again for each core, perhaps after the program has changed its working directory.
+        let rom = &path::absolute(rom).map_err(|source| Error::Read { path: rom.to_owned(), source })?;
         if let Some(expected) = &file.rom {
             expected.check(&framewire_libmgba::read_patched_rom(rom, &Patching::Off)?)?;
         }
@@ -116,7 +118,7 @@ impl Task {
         &self.scenario
     }
 
-    /// The ROM's path.
+    /// The ROM's absolute path.
     pub fn rom(&self) -> &Path {
         &self.rom
     }

@@ -325,16 +325,20 @@ impl VectorEnv {
     ///
     /// # Errors
     /// If the length does not match the number of environments, or a state is damaged or belongs to another scenario.
-    /// If a state is not accepted, its environment is unchanged, but others may already have loaded their states.
+    /// Then no environment has changed, unless only the console's own state inside one of the states is not accepted.
     pub fn restore(&mut self, states: &[Option<&[u8]>]) -> Result<(), Error> {
         self.fits("states", states.len())?;
         self.check_idle()?;
-        let all: Vec<_> = self.envs.iter().zip(&mut self.is_over).zip(states).collect();
-        self.pool.threads()?.install(|| {
-            all.into_par_iter().with_max_len(1).try_for_each(|((env, is_over), state)| {
-                let Some(state) = state else { return Ok(()) };
+        let threads = self.pool.threads()?;
+        let read = self.envs.par_iter().zip(states).with_max_len(1);
+        let read = read.map(|(env, state)| state.map(|state| env.lock().read(state)).transpose());
+        let saved = threads.install(|| read.collect::<Result<Vec<_>, _>>())?;
+        let all: Vec<_> = self.envs.iter().zip(&mut self.is_over).zip(saved).collect();
+        threads.install(|| {
+            all.into_par_iter().with_max_len(1).try_for_each(|((env, is_over), saved)| {
+                let Some(saved) = saved else { return Ok(()) };
                 let env = &mut *env.lock();
-                env.restore(state)?;
+                env.restore(saved)?;
                 *is_over = env.is_over();
                 Ok(())
             })

@@ -91,7 +91,9 @@ fn an_environment_continues_from_its_state() {
 
         let damaged = &slices[0].unwrap()[..500];
         let before = other.hashes().unwrap();
-        assert!(other.restore(&[Some(damaged), None, None]).unwrap_err().to_string().contains("damaged"));
+        for states in [[Some(damaged), None, None], [slices[0], slices[1], Some(damaged)]] {
+            assert!(other.restore(&states).unwrap_err().to_string().contains("damaged"));
+        }
         let error = VectorEnv::new(task("blind"), &options).unwrap().restore(&slices).unwrap_err();
         assert!(error.to_string().contains("this environment is of blind"), "{error}");
         assert_eq!(other.hashes().unwrap(), before);
