@@ -10,8 +10,8 @@ intended send times: request i is due at i / rate.
 
 wrk cannot send at a fixed rate. It gets the number of connections that leads to the rate if replies take 20 ms, and it
 has no run with a stall. Testers that are not in PATH are skipped. For HTTPS, openssl makes a certificate. --json FILE
-replaces the runs of the same scheme in FILE. The exit code is 1 if Framewire's counts differ from the server's, or if a
-percentile of 1 ms or more differs by more than 2%.
+writes the runs to FILE; runs of a scheme that --only leaves out stay in FILE. The exit code is 1 if Framewire's counts
+differ from the server's, or if a percentile of 1 ms or more differs by more than 2%.
 """
 
 import argparse

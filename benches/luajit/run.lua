@@ -30,7 +30,7 @@ local rounds, seconds = options.rounds, options.seconds
 local figures = {}
 
 -- Prints a figure and, if `limit` names another figure, the ratio of the two. `wanted` is the ratio that should be
--- reached, or the value with its unit.
+-- reached, or the value that should be reached, with its unit.
 local function show(name, value, unit, limit, wanted)
   figures[name] = value
   local line = ("%-42s %12s %s"):format(name, ("%.4g"):format(value), unit)

@@ -22,7 +22,7 @@ local memory = assert(game:watch(0x02000000, 64))
 assert(game:call("reset"))
 assert(game:step(0, 300))
 
-local counter = ffi.cast("const uint32_t *", memory + 8)
+local counter = ffi.cast("const uint32_t *", memory + 8) -- `frame` in rom/memory-map.toml
 local before, seen = counter[0], 0
 local start = time.monotonic()
 for number = 1, frames do

@@ -22,7 +22,7 @@ local GROWTH = 0.5 -- once the budget has been cut, it grows by at most this man
 local SMALL_GROWTH, GROWTH_FACTOR = 0.1, 1.3
 local MARGIN = 0.5 -- milliseconds that are cut in addition to 1.5 times the excess
 -- Once in this many seconds, clients get only half of the budget for a second. If they always got all of it,
--- fast-forward could be as slow as normal speed, and the script would not notice it.
+-- they could slow fast-forward down to normal speed, and the script would not see that mGBA is fast-forwarding.
 local PROBE_SECONDS = 8
 
 function steering.new()
@@ -36,7 +36,7 @@ function steering.new()
 end
 
 -- Called when clients begin to send requests; sets the first budget. `busy` is the processor time per frame, in
--- milliseconds, that everything else takes.
+-- milliseconds, that mGBA itself uses. The first budget leaves mGBA twice this time, and 3 ms more.
 function steering.open(self, busy)
   self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
   self.growth, self.missing, self.seconds = nil, 0, 0
@@ -58,7 +58,7 @@ local function cut(self, frames)
 end
 
 -- Called once a second. `frames` is how many frames have run in this second. `idle` is how many milliseconds of each
--- frame were left over: mGBA did not work in them, and they were not serving time.
+-- frame were left over: mGBA did not work in them, and the script did not serve clients in them.
 function steering.steer(self, frames, idle)
   self.seconds = self.seconds + 1
   self.fast = frames >= FAST_RATE

@@ -25,7 +25,10 @@ def parse_type(text):
 
 
 def load(path):
-    """Reads the map. Checks that the fields are in order, aligned and do not overlap, and that the lamps are in order."""
+    """Reads the map. Checks that the fields are in order, aligned and do not overlap, and that the lamps are in order.
+
+    A lamp is a place on the screen that shows whether a key is held.
+    """
     data = tomllib.loads(Path(path).read_text())
     end = data["memory"]["base"]
     for field in data["field"]:

@@ -13,7 +13,7 @@ struct rom_patch {
 	int segment; /* the bank of a Game Boy's ROM, or -1 */
 	int width;
 	uint32_t value;
-	uint32_t original; /* the ROM's own value, while the patch is applied */
+	uint32_t original; /* while the patch is applied: the value that it replaced */
 };
 
 struct fw_cheat {
@@ -108,7 +108,7 @@ static bool add_patch(struct fw_cheat* cheat, struct rom_patch patch) {
 
 /* Adds the patches of a Game Genie code for a Game Boy: one in each bank that can be mapped at the code's address and
  * has the byte that the code expects there, if it expects one. For addresses from 0x4000 on, bank 0 is left out: an
- * MBC5 can map it there, but code in bank 0 runs at its own address. */
+ * MBC5 can map it there, but the game runs the program in bank 0 at addresses below 0x4000. */
 static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const struct mCheatPatch* from,
                          struct fw_cheat_problem* problem) {
 	const uint32_t bank_size = 0x4000;
@@ -262,8 +262,9 @@ int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struc
 	list->all = all;
 	struct fw_cheat cheat = { device->createSet(device, codes->name), NULL, 0, false };
 	cheat.set->enabled = false;
-	/* A master code and the keys of CodeBreaker codes also apply to the cheats after them, as in mGBA's window. The
-	 * encryption of GameShark and Action Replay codes does so only in a cheat file; otherwise it is detected again. */
+	/* A master code and the keys of CodeBreaker codes also apply to the cheats after them, as in mGBA's window. Only a
+	 * cheat from a cheat file takes over the encryption of GameShark and Action Replay codes from the cheat before it.
+	 * In other cheats without a directive, the encryption is detected again. */
 	if (list->count) {
 		cheat.set->copyProperties(cheat.set, list->all[list->count - 1].set);
 	}

@@ -23,7 +23,7 @@
 //! thread. This crate never reads or writes the user's mGBA configuration.
 //!
 //! The documentation describes the behaviour of mGBA 0.10, and the tests check this behaviour. The oldest supported
-//! version is 0.10.1. By default, the crate builds a newer one from source.
+//! version is 0.10.1. By default, the crate builds a newer release of mGBA 0.10 from source.
 
 mod archive;
 mod cheat;
@@ -75,7 +75,8 @@ pub const MAX_ROM_SIZE: usize = 64 << 20;
 /// address space: one of the three mirrors of the cartridge's ROM.
 pub const MAX_RANGE: usize = 32 << 20;
 
-/// The largest savestate that is accepted, in bytes. A state is below 1 MiB if its picture has the console's own size.
+/// The largest savestate that is accepted, in bytes. A state can contain a picture. If
+/// this picture has the console's own size, the state is below 1 MiB.
 pub const MAX_STATE_SIZE: usize = 16 << 20;
 
 /// The largest battery save that is accepted, in bytes; a real one has up to 128 KiB and a few bytes for a clock.

@@ -154,8 +154,8 @@ impl Run<'_> {
     }
 }
 
-/// Explains an error about the expressions of the tool `watch`, which the client did not write in this call: they are the
-/// only operation before a run.
+/// Rewrites an error about the expressions of the tool `watch`. They are the only operation before a run, so such an
+/// error begins with `ops[0]`. That says nothing to the client, which did not write these expressions in this call.
 fn about_watch(ToolError(text): ToolError) -> ToolError {
     match text.strip_prefix("ops[0]") {
         Some(why) => ToolError(format!(

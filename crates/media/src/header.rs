@@ -1,7 +1,7 @@
 use crate::decode::DecodeError;
 use crate::image::checked_size;
 
-/// The version of the format.
+/// The version of the stream format that `docs/video.md` describes.
 const VERSION: u8 = 1;
 
 /// What a message contains.
@@ -25,9 +25,9 @@ pub struct Header {
     pub height: u16,
     /// The number of colours in the message's palette.
     pub colors: u16,
-    /// The emulator's frame counter.
+    /// The emulator's frame counter, which changes with a reset or a loaded state.
     pub frame: u32,
-    /// The number of frames that have run since the emulator started.
+    /// The number of frames that have run since the emulator started. It only grows.
     pub tick: u32,
     /// The tick of the picture that a delta changes; 0 in a key picture.
     pub base: u32,

@@ -188,6 +188,8 @@ impl Outcome {
     /// failed.
     pub fn refused_whole(&self, ops: &[Op]) -> Option<(usize, &OpError)> {
         let (index, error) = self.refusal()?;
+        // An index above 0 always means that the batch was refused. Index 0 can also mean that the first operation was
+        // performed and failed.
         let is_for_memory = ops.get(index).is_some_and(|op| Access::of(op).is_some());
         let is_whole = index > 0 || is_for_memory && error.status == Status::BadArgument;
         if is_whole { Some((index, error)) } else { None }

@@ -236,8 +236,8 @@ impl Machine {
         self.core.keys() & !self.keypad.owned()
     }
 
-    /// Holds the keys of `add`, and releases the keys of `clear` that are not in `add`. Timelines lose the keys of
-    /// both.
+    /// Holds the keys of `add`, and releases the keys of `clear` that are not in `add`. Takes the keys of
+    /// both masks away from all timelines.
     pub(crate) fn set_keys(&mut self, add: u16, clear: u16) {
         let (held, clear) = (self.core.keys(), clear & !add);
         self.keypad.release(add | clear, held & clear);

@@ -156,8 +156,10 @@ impl Environment {
         }
         *row.reward = reward;
         if let (Some(own), Some(layout)) = (&mut self.pictures, &task.layout) {
-            // The maximum needs the pictures of two successive frames. If a step takes only one picture, in its first
-            // frame, then the frame before it is the last one of the previous step, whose picture is still kept.
+            // The maximum needs the pictures of two successive frames. If a step takes only one picture
+            // and `frames` is at most 2, this is the picture of its first frame. The frame before it is the last one of
+            // the previous step, whose picture is still kept. In a longer step, no picture of the frame before it
+            // is kept.
             let is_adjacent = pictures == 2 || (pictures == 1 && frames <= 2);
             own.end_step(layout, layout.max == 2 && is_adjacent);
         }

@@ -89,7 +89,9 @@ class Archive:
         return way[::-1]
 
     def rebuild(self, runner: Runner, numbers: Iterable[int]) -> int:
-        """Restores lost states of entries: replays the branches that lead to them. Returns how many were lost.
+        """Restores states that were lost, for example with the node that stored them. Returns how many were lost.
+
+        Replays the branches that lead to them. `numbers` are the entries whose states are checked.
 
         Raises:
             InvalidData: A branch now has a different score or number of frames.

@@ -266,7 +266,7 @@ async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response
 async fn note_stream(stream_control: Extension<StreamControl>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     if content_type(response.headers()).starts_with("text/event-stream") {
-        stream_control.has_no_end();
+        stream_control.set_endless();
     }
     response
 }

@@ -69,8 +69,8 @@ impl Feed {
         Feed { id, definition, ring, updates, readers, missed: AtomicU64::new(0), all_missed }
     }
 
-    /// Adds an event for all readers, without waiting for any of them. `values` has the new values of the subjects that
-    /// changed, each with the subject's index.
+    /// Adds an event for all readers, without waiting for any of them. `values` has the new values of the
+    /// expressions that changed, each with the expression's index in the definition's `watch`.
     pub(crate) fn publish(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
         let entry = FeedEvent { name, data: data.to_string().into() };
         self.ring.lock().push(entry, frame, values);

@@ -1,4 +1,4 @@
-//! The methods of JSON-RPC for code in this process: front ends of other crates, such as MCP.
+//! The methods of JSON-RPC for code in this process: front ends in other crates, such as the MCP server.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -68,6 +68,7 @@ impl LocalCalls {
         let (out, _) = mpsc::channel(1);
         let (methods, caller) = (self.methods.clone(), self.caller.clone());
         let session = Arc::new(RpcSession::new(services, methods, caller, served, out));
+        // `begin` does not use the id.
         let request = Request { id: None, method: method.to_owned(), params: Params::Named(params) };
         let reply = match begin(&session, request, None).await {
             Ok(under_way) => under_way.await,

@@ -38,7 +38,7 @@ pub(crate) struct Activity {
     /// When the current request began, in milliseconds since `birth`.
     begun: AtomicU64,
     birth: Instant,
-    /// Whether the reply is endless: see [`StreamControl::has_no_end`].
+    /// Whether the reply is endless: see [`StreamControl::set_endless`].
     endless: AtomicBool,
     /// Whether the messages of a WebSocket are counted: see [`StreamControl::count_messages`].
     messages: AtomicBool,
@@ -302,7 +302,7 @@ impl StreamControl {
     }
 
     /// Notes that the reply is endless, so the server must end it when the client leaves.
-    pub(crate) fn has_no_end(&self) {
+    pub(crate) fn set_endless(&self) {
         self.0.endless.store(true, Relaxed);
     }
 

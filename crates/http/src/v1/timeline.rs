@@ -130,6 +130,7 @@ impl TryFrom<Input> for Timeline {
 /// The [`Problem`] for a valid timeline that the emulator refuses, usually because its keys are in use.
 pub(crate) fn unplayed(error: OpError) -> Problem {
     match error.status {
+        // `is_key_reused` is about the key that identifies a request, not about the console's keys.
         Status::BadArgument if !error.is_key_reused() => Problem::conflict(error.message),
         _ => error.into(),
     }

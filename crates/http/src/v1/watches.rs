@@ -187,11 +187,11 @@ async fn delete(
 
 /// Sends the events of an emulator, such as resets and pauses, as server-sent events.
 ///
-/// They are `reset`, `state` (a state was loaded), `game`, `connected`, `disconnected`, `stalled` (the emulator does
-/// not reply), `running`, `paused`, `input` (a key timeline is over), `lockstep` (lockstep ended by itself), `save`
-/// (the battery save cannot be written, or can be written again), `rumble` (the cartridge rumbles, or has stopped),
-/// `missed` (how many events the client missed, or how many were lost with the connection to mGBA; null if the number
-/// is not known) and `end`. Each event has the `frame`, except `end` and some `missed` events.
+/// They are `reset`, `state` (a state was loaded), `game` (another game was loaded), `connected`, `disconnected`,
+/// `stalled` (the emulator does not reply), `running`, `paused`, `input` (a key timeline is over), `lockstep` (lockstep
+/// ended by itself), `save` (the battery save cannot be written, or can be written again), `rumble` (the cartridge
+/// rumbles, or has stopped), `missed` (how many events the client missed, or how many were lost with the connection to
+/// mGBA; null if the number is not known) and `end`. Each event has the `frame`, except `end` and some `missed` events.
 #[utoipa::path(get, path = "/v1/events", operation_id = "events", tag = "watches", params(EmulatorParam, Resumed),
     responses((status = 200, description = "Events, until either side ends the stream.", content_type = "text/event-stream",
         body = String)))]
@@ -222,7 +222,7 @@ fn stream_of(
     open: OpenStream,
     stream_control: &StreamControl,
 ) -> Response {
-    stream_control.has_no_end();
+    stream_control.set_endless();
     struct SseState {
         stopping: Stopping,
         reader: Reader,

@@ -119,6 +119,7 @@ pub(super) fn for_mgba(platform: Platform, kind: CheatKind, text: &str) -> Resul
         // libmgba 0.10 has a bug with raw codes for the Game Boy: it uses a part of the address as the value. So it
         // gets a GameShark code with the same effect.
         Form::Raw => gameshark(&all[..4], &all[4..]),
+        // A GameShark code has no digits for the bank BB.
         Form::GbCodeBreaker => gameshark(&all[2..6], &all[6..]),
         Form::GameShark => all,
         Form::GameGenie => {

@@ -68,7 +68,7 @@ async fn multipart(
     let place = viewers.take(stream.open()?)?;
     let newest = encoders.watch(&selected.served).await?;
     stream_control.keep_short();
-    stream_control.has_no_end();
+    stream_control.set_endless();
     let parts = MjpegStream {
         newest,
         format,

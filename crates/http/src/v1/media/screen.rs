@@ -215,6 +215,7 @@ impl FrameWait {
         let taken = taken.map_err(|_| self.too_late(served.emulator.state().frame))?;
         let picture = taken.ok_or(EmulatorError::Stopped)?.map_err(|FramePassed(now)| self.past(now))?;
         let Picture { frame, width, height, ref pixels, .. } = *picture;
+        // Only checks that the size is possible, and that it fits the number of bytes.
         Image::new(width, height, pixels).map_err(unreadable)?;
         let form = PictureData::Pixels(Pixels { width, height, rgb: pixels.clone() });
         Ok(ScreenPicture { frame, form })
