@@ -22,6 +22,8 @@ export SOURCE_DATE_EPOCH
 
 # ---- the program ----
 
+# If this prints settings, they select a Rust compiler that has no standard library for Windows. Cargo then compiles the
+# library from its source.
 settings=$(tools/rust-windows.sh)
 standard=""
 [ -z "$settings" ] || standard="-Zbuild-std=std,panic_unwind"

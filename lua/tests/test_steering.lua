@@ -27,7 +27,7 @@ local function run(self, seconds, emulator)
 end
 
 -- Returns the state of the steering at the moment when clients begin to send requests. `busy` is the processor time
--- per frame, in milliseconds, that everything else takes.
+-- per frame, in milliseconds, that mGBA itself uses.
 local function opened(busy)
   local self = steering.new()
   steering.open(self, busy)

@@ -26,7 +26,7 @@ ACTIONS = (".", "Left", "Right", "A")
 # The frames of a step.
 FRAMES = 4
 
-# The symbols that are observed, and the number by which each is divided, as in the scenario `memory`.
+# The symbols that are observed, and the number by which each is divided, as in the scenario `memory` of the demo game.
 OBSERVED = {
     "ball_x": 3840,
     "ball_y": 2560,

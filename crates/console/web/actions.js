@@ -76,7 +76,7 @@ export const play = (sequence) => ({
   isLong: true,
 });
 
-/** Ends all sequences and holds. */
+/** Ends all sequences and all holds of keys, and releases their keys. */
 export const cancelInput = () => remove("Cancel input", "/v1/input");
 
 /**

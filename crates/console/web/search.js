@@ -115,7 +115,8 @@ export function searcher(app, use) {
   );
   const endSearch = async () => {
     const ended = search;
-    // This comes first, because the request fails if the server no longer has the search.
+    // The page forgets the search before the request, because the request fails if the server no longer has
+    // it. While the page copies actions (`api.copying`), it keeps the search, because nothing is sent.
     if (!app.api.copying.value) await show(undefined);
     if (ended) await app.api.act(actions.endSearch(ended.id));
   };

@@ -167,6 +167,7 @@ export class SnapshotsPanel {
 
   /** @param {string} name */
   async #rename(name) {
+    // While the page copies actions (`api.copying`), users replace NEW-NAME in the copied command themselves.
     const other = this.#app.api.copying.value
       ? "NEW-NAME"
       : await prompt("Rename the snapshot", "New name", name, "Rename");

@@ -111,6 +111,7 @@ function livePicture(canvas, url) {
         decoder.decode(data);
       } catch (error) {
         console.warn(error);
+        // Requests a key picture, which can be decoded without earlier pictures.
         socket.send("key");
         return;
       }

@@ -9,8 +9,8 @@ use crate::sys::Status;
 
 /// Lua scripts, with the globals that mGBA's window gives them: `emu`, `console`, `callbacks`, `socket`, `util`, `C`.
 ///
-/// Scripts run on the thread that uses the core: while they are loaded, and in their callbacks. `frame` is called at
-/// the end of [`run_frame`](Core::run_frame), `reset` at the end of [`reset`](Core::reset), and `keysRead`,
+/// Scripts run on the thread that uses the core: while they are being loaded, and in their callbacks. `frame` is called
+/// at the end of [`run_frame`](Core::run_frame), `reset` at the end of [`reset`](Core::reset), and `keysRead`,
 /// `savedataUpdated`, `crashed`, `sleep`, `stop` and `alarm` during emulation. `shutdown` is called when the scripts
 /// are detached or the core is dropped.
 impl Core {

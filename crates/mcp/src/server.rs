@@ -34,8 +34,8 @@ use crate::tools::{self, Effect, Reply, Tool, ToolError};
 /// The instructions that clients get when they connect.
 const INSTRUCTIONS: &str = "Plays Game Boy Advance and Game Boy games frame by frame. Loop: call act, and ask it for \
     the values and the picture that the next decision needs. Memory says more than pictures: symbols lists names, \
-    search finds unknown values, and expressions such as score or u16[0x02000038] work in values, until and stop. \
-    Snapshots make attempts cheap.";
+    search finds unknown values, and the arguments values, until and stop accept expressions such as score or \
+    u16[0x02000038]. Snapshots make attempts cheap.";
 
 /// The revisions of MCP that Framewire supports, the newest first.
 pub const REVISIONS: [ProtocolVersion; 4] = [
@@ -120,16 +120,16 @@ impl Server {
         }
     }
 
-    /// Whether the server serves one request over HTTP, which stands alone.
+    /// Whether the server serves a single request over HTTP that belongs to no session.
     fn stands_alone(&self) -> bool {
         matches!(self.client, Client::Sender(_, HandlerLifetime::Request))
     }
 
     /// Whether a call of a tool ends when the cancellation token of its request is cancelled. In a session, the SDK
     /// cancels the token if the client sends `notifications/cancelled`, and when the session ends. It does not cancel
-    /// the token if only the connection of the request breaks. A call with a key continues, because the server performs
-    /// its run to the end. Scripts and replays continue, too: the server does not end them, even if no client waits for
-    /// them.
+    /// the token if only the connection of the request breaks. A call with an idempotency key continues,
+    /// because the server performs its run to the end. Scripts and replays (the tool `record`) continue, too: the
+    /// server does not end them, even if no client waits for them.
     fn can_be_cancelled(&self, session: &Session, tool: &Tool, arguments: &Object) -> bool {
         let has_key = arguments.get("key").is_some_and(|key| !key.is_null());
         let runs_on = has_key || matches!(tool.name, "script" | "record");

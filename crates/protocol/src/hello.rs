@@ -1,7 +1,8 @@
 //! The text exchange that makes a connection binary.
 //!
-//! The link's message has the form of mGBA-http's text messages. mGBA-http's script answers it with an error. So one
-//! round trip shows which of the two scripts the link has reached.
+//! The link, which is Framewire's end of the connection, sends the first message. This message has the form of
+//! mGBA-http's text messages, and mGBA-http's script answers it with an error. So one round trip shows which of the two
+//! scripts the link has reached.
 
 use crate::PROTOCOL_VERSION;
 use crate::marker::END;

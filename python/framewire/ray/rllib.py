@@ -62,6 +62,6 @@ def _environment(files: GameFiles, scenario: str | None, config: Mapping[str, An
             # RLlib keeps the arrays of all steps of an episode, so each step must return new ones.
             return GameVectorEnv(game, scenario, num_envs=num_envs, rom=path, **{"copy": True, "threads": 1, **options})
         env = GameEnv(game, scenario, rom=path, **options)
-        # The emulator and the copies of an environment open the files again.
+        # The files must exist as long as the environment does: its emulator and its copies open them again.
         weakref.finalize(env, stack.pop_all().close)
         return env

@@ -99,6 +99,7 @@ def beam(
     rng = random.Random(seed)
     counter = _Counter(runner, progress)
     kept: list[tuple[bytes, tuple[int, ...]]] = [(runner.start, ())]
+    # The best branch: its rank (goal reached, score, -frames), and all actions from the start to its end.
     best: tuple[tuple[bool, float, int], tuple[int, ...]] | None = None
     for _ in range(rounds):
         origins = [each for each in kept for _ in range(branches)]

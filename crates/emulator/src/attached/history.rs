@@ -2,7 +2,7 @@
 //!
 //! The script saves a state within its frame callback, which delays mGBA's next frame. So states are saved rarely. The
 //! keys of the frames between two states are not known. So an attached emulator can go back only to frames whose state
-//! was saved.
+//! was saved. A *line* of the history (`crate::history`) is a series of frames without a gap.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -137,7 +137,7 @@ pub fn connect(host: &str, limit: Duration) -> io::Result<TcpStream> {
     connected
 }
 
-/// Connects to Framewire's script as a link.
+/// Connects to Framewire's script, and makes the connection binary.
 fn greet(address: &str) -> Option<(TcpStream, Decoder)> {
     let mut stream = connect(address, TIMEOUT).ok()?;
     stream.set_nodelay(true).ok()?;

@@ -111,10 +111,8 @@ impl Tls {
 fn wrong(path: &Path, wanted: &'static str, label: &'static str, error: PemError) -> TlsError {
     let path = path.to_owned();
     match error {
-        PemError::Io(error) if error.kind() != std::io::ErrorKind::InvalidData => {
-            TlsError::Unreadable(path, error)
-        }
-        PemError::NoItemsFound | PemError::Io(_) => TlsError::Missing { path, wanted, label },
+        PemError::Io(error) => TlsError::Unreadable(path, error),
+        PemError::NoItemsFound => TlsError::Missing { path, wanted, label },
         error => TlsError::Damaged { path, reason: error.to_string() },
     }
 }

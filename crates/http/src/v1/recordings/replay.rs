@@ -163,6 +163,7 @@ async fn start(
     {
         return Err(Problem::parameter("speed", &format!("is {speed}"), "a number from 0.01 to 1000"));
     }
+    // Memory for the recording, reserved until this function returns.
     let _share = recording.share(&selected.operations).await?;
     let name = recording.name.clone();
     let read = |recordings: &Recordings, name: &_| -> Result<_> {
