@@ -63,6 +63,7 @@ end
 -- reached. If `advance` succeeded, its result is replaced too.
 function frames.at_frame(reply, frame)
   local front, results = sub(reply, 1, 9), sub(reply, 14)
+  -- The result of an `advance` that succeeded has 10 bytes: the status 0, the tag 3 and a number of 8 bytes.
   if sub(results, -10, -9) == "\0\3" then
     results = sub(results, 1, -9) .. pack("<i8", frame)
   end
@@ -123,6 +124,8 @@ function frames.decode_request(data, at, stop, is_keyed)
   end
   local unchecked = count & UNCHECKED ~= 0
   count = count & ~UNCHECKED
+  -- `answered`: the client has received the replies to all requests before this id. `moved`: how many bytes of memory
+  -- the operations read or write (`moved_bytes` in operations.lua).
   local request = { id = id, answered = answered, key = key, count = count, change = false, moved = 0,
     unchecked = unchecked }
   if key then

@@ -1,5 +1,6 @@
--- Performs the requests of links. A request has a batch of operations. The table of a request has five elements for
--- each operation (frames.lua), so `place`, the position of an operation in it, is 1, 6, 11, and so on.
+-- Performs the requests of links, which are clients that send binary frames. A request has a batch of operations. The
+-- table of a request has five elements for each operation (frames.lua), so `place`, the position of an operation in it,
+-- is 1, 6, 11, and so on.
 
 local emulator = require "emulator"
 local frames = require "frames"

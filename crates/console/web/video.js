@@ -8,8 +8,8 @@ import { Store } from "./store.js";
 /** @import { Api } from "./api.js" */
 
 /**
- * If a picture has arrived less than this time before a display frame, and an older picture can be drawn now, the newer
- * one waits for the next display frame.
+ * A picture that arrived less than this time before a display frame waits for the next display frame, if an
+ * older picture can be drawn now.
  */
 const EARLY_MS = 6;
 /** How many messages may wait while the browser draws nothing, for example because another window covers the page. */
@@ -130,6 +130,7 @@ export class Video {
       if (this.#decoder.decode(message) || !this.#image) this.#resize();
     } catch (error) {
       console.warn(error);
+      // Decoding can continue only with a whole picture, which this message requests.
       this.socket.send("key");
       return false;
     }

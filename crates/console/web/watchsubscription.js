@@ -15,8 +15,8 @@ import { Subscription } from "./subscription.js";
  * @property {(expression: string, problem: string) => void} refused
  *   Called when the server rejects an expression. The other expressions are still watched.
  * @property {(error: unknown) => void} failed
- *   Called when nothing can be watched for a reason other than a rejected expression. If the server did not reject the
- *   request itself, the page tries again while an emulator is connected.
+ *   Called when nothing can be watched for a reason other than a rejected expression. Unless the
+ *   server rejected the request, the page tries again as soon as an emulator is connected.
  */
 
 export class WatchSubscription {

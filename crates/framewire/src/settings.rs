@@ -42,7 +42,7 @@ pub struct Settings {
     #[arg(skip)]
     #[serde(skip)]
     pub paused: bool,
-    /// Read names of addresses from this .sym, .map or .toml file, or the characters of texts from this .tbl file, for
+    /// Read names of addresses from this .sym, .map or .toml file, or a character table from this .tbl file, for
     /// the emulator NAME or for all; can be repeated (in the variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS")]
     #[serde(deserialize_with = "one_or_many")]
@@ -193,7 +193,7 @@ impl Settings {
     }
 
     /// The folder for snapshots and recordings: the one that is set, or else the user's data folder, such as
-    /// `~/.local/share/framewire`. `None` if there is no such folder.
+    /// `~/.local/share/framewire`. `None` if no folder is set and the user's data folder is not known.
     pub fn data(&self) -> Option<PathBuf> {
         let default = || Some(ProjectDirs::from("", "", "framewire")?.data_dir().to_owned());
         self.data.clone().or_else(default)

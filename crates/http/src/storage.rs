@@ -216,7 +216,7 @@ pub(crate) async fn blocking<T: Send + 'static, E: Into<Problem> + Send + 'stati
     let done = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
     match done.downcast::<Result<T, E>>() {
         Ok(result) => result.map_err(Into::into),
-        Err(_) => Err(failed("work on a file ended with something other than its result".to_owned())),
+        Err(_) => Err(failed("a file operation returned a value of the wrong type".to_owned())),
     }
 }
 

@@ -27,7 +27,8 @@ pub const MAX_QUIET: u32 = 30;
 /// Flag of a watch: the console's clock advances with the frames while the watch runs. Embedded cores only.
 pub const FLAG_CLOCK: u8 = 4;
 
-/// The size in bytes of an expression's value, which a watch reports in place of memory.
+/// The size in bytes of an expression's value, which a watch reports in place of memory: 1 and the value as `i64`, or
+/// only zeros if there is no value.
 const VALUE: u16 = 9;
 
 /// A range of memory, or an expression that reads memory.
@@ -56,7 +57,8 @@ impl MemoryRange {
 }
 
 impl Wire for MemoryRange {
-    /// A name is cut after 255 bytes; no domain has a longer one.
+    /// A name is cut after 255 bytes; no domain has a longer one. An expression has no name and the length 0. Its size
+    /// is in place of the address, and its bytes follow.
     fn encode(&self, out: &mut Vec<u8>) {
         if let Some(expression) = &self.expression {
             out.push(0);

@@ -30,6 +30,7 @@ local function connect(loop, server, secure)
     return secure:close()
   end
   local options = { stall_timeout = server.limits.write_timeout }
+  -- `one` is the stream to the client, `other` the stream to the server.
   local one, other = streams.new(loop, secure, options), streams.new(loop, outside, options)
   if not one or not other then
     if one then one:close() else secure:close() end

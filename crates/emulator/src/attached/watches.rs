@@ -180,8 +180,8 @@ impl AttachedWatches {
         self.open.lock().values().any(|entry| entry.keys && entry.queue.strong_count() > 0)
     }
 
-    /// Ends a watch whose handle was dropped. The script may have the watch even if it has not started here: its reply
-    /// may have come too late.
+    /// Ends a watch whose handle was dropped. The script may have the watch even if `known` is still `None`: the
+    /// script's reply to the operation that starts the watch may have come too late.
     fn end(&self, id: u32) {
         let entry = self.open.lock().remove(&id);
         if entry.is_some() {

@@ -39,7 +39,7 @@ pub struct GameArgs {
     /// read nor written
     #[arg(long, value_name = "FILE")]
     rom: Option<PathBuf>,
-    /// Read names of addresses from this .sym, .map or .toml file, or the characters of texts from this .tbl file; can
+    /// Read names of addresses from this .sym, .map or .toml file, or a character table from this .tbl file; can
     /// be repeated
     #[arg(long, value_name = "FILE", requires = "rom")]
     symbols: Vec<PathBuf>,

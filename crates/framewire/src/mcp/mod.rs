@@ -53,7 +53,7 @@ pub struct Args {
     /// Trust the certificate in this PEM file, for an https:// address
     #[arg(long, value_name = "FILE", requires = "url")]
     cacert: Option<PathBuf>,
-    /// Read names of addresses from this .sym, .map or .toml file, or the characters of texts from this .tbl file; can
+    /// Read names of addresses from this .sym, .map or .toml file, or a character table from this .tbl file; can
     /// be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     symbols: Vec<PathBuf>,

@@ -42,6 +42,7 @@ pub(crate) fn value<T: DeserializeOwned>(name: &str, value: Json) -> Result<T, P
 
 fn read<T: DeserializeOwned>(value: Json, whole: &str) -> Result<T, Problem> {
     let from = |value| T::deserialize(ValueSource::Json(value));
+    // If a value is missing, reading a null in its place gives an error that says what is accepted there.
     from(value).map_err(|refusal| refusal.with_expected(|place| from(null_at(place))).problem(whole))
 }
 

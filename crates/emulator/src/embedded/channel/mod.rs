@@ -275,7 +275,8 @@ impl ChannelClient {
                 }
                 if changes {
                     self.block.end(self.ticks(machine));
-                    // A client that has the reply sees the new frame counter and run state in the report.
+                    // Published before the reply, so a client that has the reply also finds the new frame counter and
+                    // run state in the emulator's published state.
                     machine.report();
                 }
                 self.send(&message::reply(request.id, outcome))

@@ -58,6 +58,7 @@ impl Connection {
     pub(super) fn is_open(&self) -> bool {
         match SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]) {
             Ok(0) => false,
+            // Only `Dialect::Unframed` limits how much is read at once.
             Ok(_) => self.codec.longest_read().is_some(),
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         }
