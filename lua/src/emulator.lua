@@ -125,6 +125,8 @@ local function will_wake()
     return emu:read8(register) & bits == bits
   end
   local enabled, display = emu:read8(IE), is_set(LCDC, 0x80)
+  -- In this order: an interrupt that is pending already, the vertical blank, the display's status, the timer, and the
+  -- end of a serial transfer.
   return enabled & emu:read8(IF) & 0x1F ~= 0
     or enabled & 1 ~= 0 and display
     or enabled & 2 ~= 0 and display and (emu:read8(STAT) & 0x38 ~= 0 or is_set(STAT, 0x40) and emu:read8(LYC) < 154)

@@ -286,6 +286,7 @@ local function reply(values, problem)
     text = text .. ',"cut":true'
   end
   if problem then
+    -- Text that is not UTF-8 gets a "?" for each byte from 128 on. "%0" leaves the bytes as they are.
     problem = gsub(problem, "[\128-\255]", utf8.len(problem) and "%0" or "?")
     text = text .. ',"error":' .. from_text(problem)
   end

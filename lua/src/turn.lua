@@ -1,5 +1,6 @@
 -- A connection's *turn*: the script reads from it, performs its requests and sends replies. A connection begins with
--- text messages. After the message `framewire.hello`, it is the connection of a link, and carries binary frames.
+-- text messages. After the message `framewire.hello`, it is the connection of a *link*, which is Framewire's own client
+-- (in `framewire serve`, for example), and carries binary frames.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -26,9 +27,10 @@ local TRACE = frames.TRACE
 local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
--- After a pause, a link's requests wait until nothing more has arrived for `QUIET` ticks, but for at most `LONGEST`
--- ticks. They do not wait if fewer than `FEW` bytes have arrived: the system has room for at least this many bytes of a
--- connection, so everything that the link has sent has arrived. With `MANY` bytes, they do not wait any longer.
+-- After mGBA was paused, a link's requests wait until nothing more has arrived for `QUIET` ticks, but for at most
+-- `LONGEST` ticks. They do not wait if fewer than `FEW` bytes have arrived: the system stores at least this many unread
+-- bytes for a connection, so the link has sent no more than that. As soon as there are `MANY` bytes, they do not wait
+-- any longer.
 local FEW, QUIET, LONGEST, MANY = 32 * 1024, 2, 10, limits.inbox // 2
 local LINGER = 2 * ticks.per_second -- ticks in which a dismissed client can still read the reason
 
@@ -79,6 +81,7 @@ end
 -- one.
 local function is_client(self)
   local bytes = inbox.beginning(self.inbox)
+  -- `known` is nil if too few bytes have arrived to decide.
   local known, is_message = messages.begins_known(bytes)
   if known then
     self.fresh = false
@@ -121,6 +124,7 @@ local function do_messages(self, deadline)
     end
     local reply = answer_message(text)
     if not reply then
+      -- It moves too many bytes for this frame (throttle.lua), so it is performed later.
       self.waiting = text
       break
     end
@@ -136,7 +140,7 @@ local function read_frames(self)
   while self.queue_last - self.queue_first + 1 < limits.queue do
     local at, stop = next_frame(box)
     if not at then
-      return at == nil
+      return at == nil -- false means that the length of the frame is not allowed
     end
     local data = box.data
     local kind = byte(data, at)
@@ -192,6 +196,8 @@ local function is_free(self)
   return lockstep.ahead(session) == 0
 end
 
+-- Performs a request, which reads or writes `request.moved` bytes of memory, and sends its reply. A late reply is not
+-- sent here, but by `is_free`.
 local function answer(self, request)
   local session = self.session
   local reply = throttle.run(request.moved, answer_request, session, request)

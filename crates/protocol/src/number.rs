@@ -1,9 +1,9 @@
 //! Whole numbers as text, in the two forms that mGBA-http's clients use.
 
 /// Reads a whole number in the forms that Lua's `tonumber` accepts: decimal, or hex after `0x` or `0X`. A sign and
-/// surrounding white space are allowed. A decimal number can have a fraction or an exponent if it is whole (`1e3`). A
-/// number beyond the range of `i64` becomes `i64::MAX` or, if it is negative, `-i64::MAX`. But a number that is
-/// infinite as a float, such as `1e400`, is refused.
+/// surrounding white space are allowed. A decimal number can have a fraction or an exponent if its value is whole
+/// (`16.0`, `1e3`). A number beyond the range of `i64` becomes `i64::MAX` or, if it is negative, `-i64::MAX`. But a
+/// number that is infinite as a float, such as `1e400`, is refused.
 pub fn lua_integer(text: &str) -> Option<i64> {
     let text = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let (negative, digits) = match text.as_bytes().first()? {

@@ -206,6 +206,7 @@ fn is_quiet(file: &File) -> bool {
 /// Another name for a recording whose own name is taken. `number` counts the attempts: `NAME-recovered`,
 /// `NAME-recovered-2` and so on.
 pub(crate) fn suffixed(name: &Name, number: u32) -> Name {
+    // The rest of the 64 characters of a name is for the ending. All characters of a name are ASCII.
     const ROOM: usize = 48;
     let start = &name.as_str()[..name.as_str().len().min(ROOM)];
     let end = if number == 1 { String::new() } else { format!("-{number}") };

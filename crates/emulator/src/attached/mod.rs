@@ -85,6 +85,8 @@ impl Drop for Attached {
 fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: Instant) -> Pending {
     let (responder, mut pending) = Pending::new();
     let has_run = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
+    // If no caller waits for the outcome any more, the link withdraws the batch, and the script ends the run. A batch
+    // with a key continues, because its caller may repeat it.
     let given_up = if has_run && batch.key.is_none() { Some(pending.given_up()) } else { None };
     let deadline = shared.advances.after(deadline);
     let advance = match batch.ops.last() {
@@ -113,7 +115,7 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
                 }
                 shared.apply(&effects, outcome);
             } else if rewind.is_some() {
-                // If the script has loaded the state nevertheless, its event begins a new line.
+                // If the script has loaded the state nevertheless, its event begins a new line of the history.
                 shared.fetcher.forget_rewind();
             }
             drop(advance);

@@ -1,4 +1,5 @@
-//! Keeps states of a running core in its history, and goes back to them.
+//! Keeps states of a running core in its history, and goes back to them. A history consists of *lines*: frames without
+//! a gap between them. A loaded state or a reset, for example, begins a new line.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -244,7 +245,8 @@ impl HistoryKeeper {
 impl Machine {
     /// Called before an operation with this influence is performed.
     pub(super) fn before_operation(&mut self, influence: Influence) {
-        // Before the first of several single steps, because each of them changes the game.
+        // Of several single steps, only the first one needs a state before it. Each step changes the game, so
+        // `keep_end` would save a state before each of them.
         let steps = influence == Influence::Step && !std::mem::replace(&mut self.keeper.stepped, true);
         if influence == Influence::Break || steps {
             self.keeper.keep_end(&mut self.core, self.drawn);

@@ -1,4 +1,5 @@
-//! The routes of mGBA-http 0.10, for programs that were written for it, and the echo route of the load-test study.
+//! The routes of mGBA-http 0.10, for programs that were written for it, and the echo route of the load-test study that
+//! docs/study.md repeats.
 //!
 //! One table ([`ROUTES`]) defines each route: its method, path and parameters, how they become an operation, and how
 //! the result is written. The types of the parameters are those of the operation's arguments, so a row with a wrong

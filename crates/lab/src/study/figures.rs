@@ -1,4 +1,5 @@
-//! The figures that the study published in 2025, row by row.
+//! The figures that the load-test study of 2025 published, row by row. That study tested several versions of a server
+//! for scripts in mGBA.
 
 use framewire_loadtest::Strategy;
 

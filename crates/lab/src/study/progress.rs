@@ -62,6 +62,7 @@ impl Progress {
     /// Prints how many steps there are in `todo`, and an estimate of their time. `done` is the number of steps that
     /// were done earlier.
     pub fn start(todo: &[&Step], done: usize, lengths: Lengths) -> Progress {
+        // Steps that run at the same time share the time.
         let estimate = |step: &&Step| step.estimate(&lengths) / lengths.share(step);
         let forecast = Forecast::new(todo.iter().map(estimate).collect());
         let total = todo.len() + done;

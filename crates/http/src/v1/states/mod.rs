@@ -131,6 +131,7 @@ async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> 
             return Err(Problem::conflict(detail));
         }
     };
+    // `keyed` adds the request's `Idempotency-Key`, so that a repeated request does not load the state again.
     let batch = selected.keyed(Op::LoadState { data, flags: how.flags });
     let refusal = "the emulator does not accept this state: it is damaged, or of another game or version";
     taken(selected.perform(batch).await?, refusal)
