@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::problems::problem;
 use super::{json_of, posted, sent};
-use crate::support::{Server, field};
+use crate::support::{Server, field, wait_for};
 
 fn write(server: &Server, offset: u32, value: u8) {
     let address = field("scratch") + offset;
@@ -50,6 +50,35 @@ fn a_battery_save_is_downloaded_and_uploaded() {
     assert!(server.get("/v1/save").body == shorter);
     problem(&server.request("PUT", "/v1/save", b""), 400);
     problem(&server.request("PUT", "/v1/save", &vec![0; 200 << 10]), 413);
+}
+
+/// Both the save of a loaded state and a temporary save hide the game's save until the next reset.
+#[test]
+fn an_uploaded_battery_save_is_not_lost_while_another_save_hides_the_games_save() {
+    type Hide = fn(&Server);
+    let by_state: Hide = |server| {
+        let state = server.get("/v1/state").body;
+        json_of(&server.request("PUT", "/v1/state", &state), 200);
+    };
+    let by_temporary_save: Hide = |server| {
+        let path = server.file("temporary.sav");
+        std::fs::write(&path, [0x33; 32 << 10]).unwrap();
+        posted(
+            server,
+            "/v1/batch",
+            &json!({"ops": [{"op": "load_save_file", "path": path, "temporary": true}]}),
+        );
+    };
+    for (case, hide) in [("state", by_state), ("temporary save", by_temporary_save)] {
+        let server = Server::paused();
+        posted(&server, "/v1/advance", &json!({"frames": 30}));
+        hide(&server);
+        let save = vec![0x5A; 32 << 10];
+        json_of(&server.request("PUT", "/v1/save", &save), 200);
+        assert_eq!(server.number("/core/read8?address=0x0E000064"), 0x5A, "{case}");
+        assert!(server.get("/v1/save").body == save, "{case}");
+        wait_for("the save on disk", || std::fs::read(server.file("demo game.sav")).unwrap() == save);
+    }
 }
 
 #[test]
