@@ -31,6 +31,10 @@ pub(crate) struct Activity {
     line: AtomicU32,
     /// Whether the first bytes of the request show that its path is under `/v1`.
     under_v1: AtomicBool,
+    /// How many requests have begun, and how many have arrived to their end. If the client sends requests without
+    /// waiting for the replies, the second number can be larger. Both wrap around.
+    requests: AtomicU32,
+    complete: AtomicU32,
     /// The reply to a request that is not read to its end.
     refusal: OnceLock<Refusal>,
     /// The memory that arriving data uses.
@@ -86,6 +90,8 @@ impl Activity {
             head: AtomicU32::new(0),
             line: AtomicU32::new(0),
             under_v1: AtomicBool::new(false),
+            requests: AtomicU32::new(0),
+            complete: AtomicU32::new(0),
             refusal: OnceLock::new(),
             account,
             begun: AtomicU64::new(0),
@@ -120,7 +126,19 @@ impl Activity {
         self.endless.store(false, Relaxed);
         self.head.store(0, Relaxed);
         self.line.store(0, Relaxed);
+        add(&self.requests, 1);
         self.enter(Phase::Request);
+    }
+
+    /// Notes how many requests have arrived to their end.
+    pub(super) fn note_complete(&self, requests: u32) {
+        self.complete.store(requests, Relaxed);
+    }
+
+    /// Whether a part of the current request's body has not arrived.
+    pub(super) fn is_arriving(&self) -> bool {
+        let ahead = self.complete.load(Relaxed).wrapping_sub(self.requests.load(Relaxed));
+        ahead.cast_signed() < 0
     }
 
     /// Notes that the reply is ready to be sent. If `unread` is true, a part of the request may not have been read, and

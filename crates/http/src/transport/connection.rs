@@ -204,6 +204,7 @@ async fn answer<H: Handler>(
     }
     // In these cases, the server may not have read the whole body.
     let unread = refused
+        || activity.is_arriving()
         || activity.is_cut_short()
         || matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
     if unread || transport.last_call.load(Relaxed) {

@@ -26,6 +26,8 @@ pub(crate) struct Framing {
     line: [u8; LOOKED_AT],
     /// How many bytes of `line` are filled.
     known: usize,
+    /// How many requests have arrived to their end.
+    complete: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,7 @@ const START: FramingState = FramingState::Head { begun: false, length: None, chu
 
 impl Default for Framing {
     fn default() -> Framing {
-        Framing { state: START, line: [0; LOOKED_AT], known: 0 }
+        Framing { state: START, line: [0; LOOKED_AT], known: 0, complete: 0 }
     }
 }
 
@@ -64,7 +66,10 @@ impl Framing {
                 FramingState::Unknown => return Ok(()),
                 FramingState::Body(left) => {
                     let (left, rest) = skip(left, bytes);
-                    self.state = if left == 0 { START } else { FramingState::Body(left) };
+                    self.state = FramingState::Body(left);
+                    if left == 0 {
+                        self.end_request();
+                    }
                     rest
                 }
                 FramingState::Chunk(left) => {
@@ -78,6 +83,16 @@ impl Framing {
             };
         }
         Ok(())
+    }
+
+    /// How many requests have arrived to their end. The number wraps around.
+    pub(crate) fn complete(&self) -> u32 {
+        self.complete
+    }
+
+    fn end_request(&mut self) {
+        self.state = START;
+        self.complete = self.complete.wrapping_add(1);
     }
 
     /// Examines one line, or the part of it that has arrived, and returns the remaining bytes.
@@ -103,7 +118,7 @@ impl Framing {
         match &mut self.state {
             FramingState::Head { .. } => return self.head_line(line),
             FramingState::ChunkSize => self.state = after_size(line)?,
-            FramingState::Trailer if line.is_empty() => self.state = START,
+            FramingState::Trailer if line.is_empty() => self.end_request(),
             FramingState::Trailer
             | FramingState::Body(_)
             | FramingState::Chunk(_)
@@ -115,12 +130,13 @@ impl Framing {
     fn head_line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let FramingState::Head { begun, length, chunked } = &mut self.state else { return Ok(()) };
         if line.is_empty() {
-            self.state = match (*begun, *chunked, *length) {
+            match (*begun, *chunked, *length) {
                 // Empty lines before a request are ignored.
-                (false, ..) | (true, false, None | Some(0)) => START,
-                (true, false, Some(length)) => FramingState::Body(length),
-                (true, true, _) => FramingState::ChunkSize,
-            };
+                (false, ..) => {}
+                (true, false, None | Some(0)) => self.end_request(),
+                (true, false, Some(length)) => self.state = FramingState::Body(length),
+                (true, true, _) => self.state = FramingState::ChunkSize,
+            }
             return Ok(());
         }
         *begun = true;
@@ -277,6 +293,21 @@ mod tests {
         }
         for length in ["9000000000000000000", "0", "1x", "", "-1", "00000000000000000005"] {
             assert_eq!(with(length), Ok(()), "{length}");
+        }
+    }
+
+    #[test]
+    fn requests_are_counted_when_their_bodies_have_arrived() {
+        let mut framing = Framing::default();
+        for (piece, complete) in [
+            ("\r\nGET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\n", 1),
+            ("\r\nPOST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nab", 2),
+            ("cPOST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n", 4),
+            ("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n", 4),
+            ("\r\n", 5),
+        ] {
+            framing.examine(piece.as_bytes()).unwrap();
+            assert_eq!(framing.complete(), complete, "{piece:?}");
         }
     }
 

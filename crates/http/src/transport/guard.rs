@@ -90,7 +90,9 @@ impl Guarded {
         if self.activity.phase() == Phase::Upgraded {
             return Ok(());
         }
-        self.framing.examine(bytes).map_err(|refusal| self.activity.refuse(refusal, "the framing is refused"))
+        let examined = self.framing.examine(bytes);
+        self.activity.note_complete(self.framing.complete());
+        examined.map_err(|refusal| self.activity.refuse(refusal, "the framing is refused"))
     }
 
     /// Checks whether the client has left, if the activity asks for it. A busy connection flushes many times, so the

@@ -4,9 +4,9 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-use framewire_http::Limits;
+use framewire_http::{Limits, Token, Tokens};
 
-use super::support::{Reply, Server, is_closed};
+use super::support::{Closing, Reply, Server, closing, is_closed};
 
 const TITLE: &[u8] = b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -122,6 +122,60 @@ fn a_body_that_is_too_large_is_413() {
         assert!(reply.text().contains("bytes"), "{}", reply.text());
     }
     assert_eq!(server.request("POST", "/core/step", &[b'x'; 1000]).status, 200);
+}
+
+/// The reply to a request whose body is not read arrives even if the client sends all of the body first.
+#[test]
+fn a_request_that_is_refused_before_its_body_is_read_gets_its_reply() {
+    let token = Token::random().unwrap();
+    let guarded = Server::with(|app| app.access.tokens = Tokens::new(Some(token), None).unwrap());
+    let server = Server::start();
+    let body = vec![b' '; 8 * 1024 * 1024];
+    for (server, method, target, status) in [
+        (&guarded, "POST", "/v1/batch", 401),
+        (&server, "PUT", "/v1/rom?name=a.txt", 400),
+        (&server, "POST", "/v1/batch?emulator=other", 404),
+        (&server, "POST", "/v1/nothing", 404),
+        (&server, "POST", "/nothing", 404),
+        (&server, "PUT", "/v1/batch", 405),
+        (&server, "POST", "/healthz", 405),
+        (&server, "POST", "/v1/login", 415),
+    ] {
+        let mut stream = server.connect();
+        let length = body.len();
+        write!(stream, "{method} {target} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n")
+            .unwrap();
+        stream.write_all(&body).unwrap();
+        let reply = Reply::read(&mut stream);
+        assert_eq!((reply.status, reply.header("connection")), (status, Some("close")), "{method} {target}");
+        assert_eq!(closing(&mut stream), Some(Closing::Closed), "{method} {target}");
+    }
+}
+
+/// If the body has arrived, it is skipped, and the connection serves further requests.
+#[test]
+fn a_small_body_of_a_refused_request_does_not_end_the_connection() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    for _ in 0..3 {
+        let refused = b"POST /v1/nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}";
+        stream.write_all(&[refused, TITLE].concat()).unwrap();
+        let reply = Reply::read(&mut stream);
+        assert_eq!((reply.status, reply.header("connection")), (404, None));
+        assert_title(&mut stream);
+    }
+}
+
+/// The beginning of a body that follows another request does not count as that request's body.
+#[test]
+fn a_request_before_a_large_body_does_not_end_the_connection() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let head = b"POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n";
+    stream.write_all(&[TITLE, head, b"01234"].concat()).unwrap();
+    assert_title(&mut stream);
+    stream.write_all(b"56789").unwrap();
+    assert_eq!(Reply::read(&mut stream).text(), "0123456789");
 }
 
 #[test]
