@@ -4,6 +4,7 @@ import * as actions from "./actions.js";
 import { act, aimed, attempt, selectedName } from "./app.js";
 import { mayCommand } from "./keyboard.js";
 import { FILTERS, filter, VOLUMES, volume } from "./look.js";
+import { refusals, unlessRefused } from "./refusals.js";
 import { runsOnRequest } from "./status.js";
 
 /**
@@ -84,23 +85,32 @@ function emulation(app) {
       title: "Pause or resume",
       keys: "Space",
       code: "Space",
-      run: () => act(app, runsOnRequest(status.value.phase) ? actions.resume() : actions.pause()),
+      run: () =>
+        unlessRefused(refusals(app).pause, () =>
+          act(app, runsOnRequest(status.value.phase) ? actions.resume() : actions.pause()),
+        ),
     },
-    { title: "Step one frame", keys: ".", code: "Period", run: () => act(app, actions.advance(1)) },
+    {
+      title: "Step one frame",
+      keys: ".",
+      code: "Period",
+      run: () => unlessRefused(refusals(app).step, () => act(app, actions.advance(1))),
+    },
     {
       title: "Fast forward while held",
       keys: "F",
       code: "KeyF",
-      run: async () => {
-        isHeld = true;
-        await sent;
-        const { emulator } = status.value;
-        if (!isHeld || back || typeof emulator?.speed !== "number") return;
-        // Another emulator may be selected before the key is released.
-        back = aimed(actions.speed(emulator.speed), selectedName(app));
-        sent = act(app, actions.speed("unlimited"));
-        await sent;
-      },
+      run: () =>
+        unlessRefused(refusals(app).speed, async () => {
+          isHeld = true;
+          await sent;
+          const { emulator } = status.value;
+          if (!isHeld || back || typeof emulator?.speed !== "number") return;
+          // Another emulator may be selected before the key is released.
+          back = aimed(actions.speed(emulator.speed), selectedName(app));
+          sent = act(app, actions.speed("unlimited"));
+          await sent;
+        }),
       release: async () => {
         isHeld = false;
         await sent;
@@ -153,7 +163,15 @@ function looks() {
 function press(name) {
   const buttons = document.querySelectorAll("#stage button, #menu button");
   const wanted = [...buttons].find((one) => labelOf(one).startsWith(name));
-  if (wanted instanceof HTMLElement) wanted.click();
+  if (wanted instanceof HTMLElement) clickOn(wanted);
+}
+
+/**
+ * Clicks a button. If the button is disabled, shows the reason, which is its tooltip.
+ * @param {HTMLElement} element
+ */
+function clickOn(element) {
+  unlessRefused(element.ariaDisabled === "true" ? element.title : undefined, () => element.click());
 }
 
 /** @param {Element} element */
@@ -172,6 +190,6 @@ function onThePage() {
     const label = labelOf(element);
     if (!(element instanceof HTMLElement) || element.hidden || label === "") return [];
     const title = element.matches("[role=tab]") ? `Open ${label}` : label;
-    return [{ title, run: () => element.click() }];
+    return [{ title, run: () => clickOn(element) }];
   });
 }

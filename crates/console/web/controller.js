@@ -3,12 +3,14 @@
 import { tap } from "./actions.js";
 import { attempt } from "./app.js";
 import { keysOf, maskOf } from "./keys.js";
+import { refusals, unlessRefused } from "./refusals.js";
 import { Store } from "./store.js";
 
 /**
  * @import { Api } from "./api.js"
  * @import { EmulatorClient } from "./emulation.js"
  * @import { Key } from "./keys.js"
+ * @import { Status } from "./status.js"
  */
 
 /**
@@ -24,6 +26,7 @@ export class Controller {
   #sources = new Map();
   #emulation;
   #api;
+  #status;
   /** Mask of the keys that the emulator holds, as far as this page knows. */
   #sent = 0;
   /** Mask of the keys whose last release may not have arrived. */
@@ -34,14 +37,18 @@ export class Controller {
   /**
    * @param {EmulatorClient} emulation
    * @param {Api} api
+   * @param {Store<Status>} status
    */
-  constructor(emulation, api) {
+  constructor(emulation, api, status) {
     this.#emulation = emulation;
     this.#api = api;
+    this.#status = status;
     const release = () => this.releaseAll();
     addEventListener("blur", release);
     addEventListener("pagehide", release);
     api.copying.follow(release);
+    // After a replay, the keys that the user still holds are pressed.
+    status.onChange(() => this.#send());
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) release();
     });
@@ -60,8 +67,15 @@ export class Controller {
     let held = 0;
     for (const part of this.#sources.values()) held |= part;
     this.held.set(held);
-    if (this.#api.copying.value) this.#copy(held & ~before);
+    const pressed = held & ~before;
+    if (this.#api.copying.value) this.#copy(pressed);
+    else if (pressed !== 0) unlessRefused(this.#refusal, () => this.#send());
     else this.#send();
+  }
+
+  /** The reason why keys are not sent now. */
+  get #refusal() {
+    return refusals({ api: this.#api, status: this.#status }).play;
   }
 
   /** Releases all keys. */
@@ -91,7 +105,8 @@ export class Controller {
 
   #send() {
     const now = performance.now();
-    const held = this.#api.copying.value ? 0 : this.held.value;
+    const isSilent = this.#api.copying.value || this.#refusal !== undefined;
+    const held = isSilent ? 0 : this.held.value;
     const pressed = held & ~this.#sent;
     if (pressed !== 0) {
       this.#emulation.press(pressed);

@@ -6,6 +6,7 @@ import { aimed, attempt, selectedName } from "./app.js";
 import { button } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el } from "./dom.js";
+import { refusals } from "./refusals.js";
 import { toast } from "./toast.js";
 
 /**
@@ -86,6 +87,7 @@ async function take(app, file, emulator) {
  * @type {(app: App, file: File, emulator: string | undefined) => Promise<boolean>}
  */
 async function takeGame(app, file, emulator) {
+  checkMayLoad(app);
   const name = serverName(file.name);
   try {
     await app.api.act(aimed(actions.uploadRom(name, file, false), emulator));
@@ -103,6 +105,7 @@ async function takeGame(app, file, emulator) {
 
 /** @type {(app: App, file: File, emulator: string | undefined) => Promise<void>} */
 async function takeSave(app, file, emulator) {
+  checkMayLoad(app);
   const detail = "It replaces what this game has saved, and the game is reset. This cannot be undone.";
   if (!(await confirm(app.api, `Load ${file.name}?`, detail, "Load"))) return;
   await app.api.act(aimed(actions.loadBatterySave(file), emulator));
@@ -127,15 +130,27 @@ function serverName(name) {
  * @type {(app: App, action: Action, message: string, emulator?: string) => Promise<void>}
  */
 export async function loadState(app, action, message, emulator = selectedName(app)) {
+  checkMayLoad(app);
   const back = app.api.copying.value ? undefined : await wayBack(app, emulator);
   await app.api.act(action);
   const undo = () =>
     attempt(async () => {
+      checkMayLoad(app);
       if (back) await app.api.act(back);
       await app.poller.refresh();
     });
   toast(message, "good", back && { label: "Undo", act: undo });
   await app.poller.refresh();
+}
+
+/**
+ * Checks that the page may load a game, a state or a battery save now.
+ * @param {App} app
+ * @throws {ApiError} with the reason, if it may not.
+ */
+function checkMayLoad(app) {
+  const reason = refusals(app).load;
+  if (reason !== undefined) throw new ApiError(reason, 0);
 }
 
 /**

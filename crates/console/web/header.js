@@ -6,7 +6,7 @@ import { byId, el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { milliseconds } from "./link.js";
 import { oneOf, setting } from "./settings.js";
-import { VIEW_ONLY } from "./transport.js";
+import { VIEW_ONLY } from "./refusals.js";
 
 /**
  * @import { App } from "./app.js"

@@ -39,8 +39,8 @@ api.onCopied = (command) => toast(`Copied: ${command}`, "copied");
 
 const rpc = new Rpc(api);
 const emulation = new EmulatorClient(rpc);
-const controller = new Controller(emulation, api);
 const poller = new StatusPoller(api, rpc);
+const controller = new Controller(emulation, api, poller.status);
 /** @type {App} */
 const app = { api, rpc, controller, poller, status: poller.status, marks: new Marks() };
 const latency = new Latency(() => emulation.ping());

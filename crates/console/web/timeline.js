@@ -6,8 +6,8 @@ import { aimed, attempt, readQuietly } from "./app.js";
 import { button, disable } from "./controls.js";
 import { el, fill, refill, setText } from "./dom.js";
 import { mayCommand } from "./keyboard.js";
+import { refusals, unlessRefused } from "./refusals.js";
 import { Thumbnails } from "./thumbnails.js";
-import { VIEW_ONLY } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
@@ -147,7 +147,7 @@ export class Timeline {
     addEventListener("keydown", (event) => {
       if (!KEYS.has(event.code) || this.element.hidden || !mayCommand(event)) return;
       event.preventDefault();
-      if (!event.repeat) this.#hold();
+      if (!event.repeat) unlessRefused(refusals(app).rewind, () => this.#hold());
     });
     addEventListener("keyup", (event) => {
       if (KEYS.has(event.code)) this.#release();
@@ -169,10 +169,13 @@ export class Timeline {
       // Frees the pictures. Another emulator, or a server that was started again, has lines with the same numbers.
       this.#thumbnails.of([]);
     });
-    app.api.viewOnly.follow((only) => {
-      disable(this.#back, only ? VIEW_ONLY : undefined);
-      this.#slider.disabled = only;
-    });
+    const showRefusal = () => {
+      const { rewind } = refusals(app);
+      disable(this.#back, rewind);
+      this.#slider.disabled = rewind !== undefined;
+    };
+    app.status.onChange(showRefusal);
+    app.api.viewOnly.follow(showRefusal);
   }
 
   /** Asks for the history. If the page asked for it a short time ago, it asks again when the timer ends. */
@@ -333,10 +336,12 @@ export class Timeline {
    * @param {number} line
    */
   #jump(frame, line) {
-    return attempt(async () => {
-      await this.#app.api.act(actions.rewind(frame, line));
-      await this.#restart();
-    });
+    return unlessRefused(refusals(this.#app).load, () =>
+      attempt(async () => {
+        await this.#app.api.act(actions.rewind(frame, line));
+        await this.#restart();
+      }),
+    );
   }
 
   /**
@@ -415,7 +420,7 @@ export class Timeline {
 
   /** Begins to go back step by step. */
   #hold() {
-    if (this.#holding !== undefined || this.#app.api.viewOnly.value || !this.#history) return;
+    if (this.#holding !== undefined || refusals(this.#app).rewind || !this.#history) return;
     const { phase, emulator } = this.#app.status.value;
     const step = () => {
       const frame = Math.max(Number(this.#slider.min), (this.#wanted ?? this.#slider.valueAsNumber) - STEP);

@@ -16,6 +16,15 @@ const MOST = 4;
  */
 
 /**
+ * Shows the reason why something was refused, unless it is already visible.
+ * @type {(text: string) => void}
+ */
+export function toastOnce(text) {
+  const shown = byId("toasts").querySelectorAll(".toast p");
+  if (![...shown].some(({ textContent }) => textContent === text)) toast(text, "bad");
+}
+
+/**
  * Shows `text` for a few seconds, and longer while the mouse is over it or the focus is in it.
  * @type {(text: string, tone?: Tone, offer?: Offer) => void}
  */

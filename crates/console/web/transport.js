@@ -6,12 +6,13 @@ import { Sound } from "./audio.js";
 import { button, disable, field, playAfterClicks, setOptions } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
+import { refusals } from "./refusals.js";
 import { runsOnRequest } from "./status.js";
 
 /**
  * @import { App } from "./app.js"
  * @import { Action } from "./curl.js"
- * @import { EmulatorState, Phase } from "./status.js"
+ * @import { EmulatorState } from "./status.js"
  */
 
 /** Lockstep ends after this much time without a request from any client. */
@@ -21,18 +22,7 @@ const UNLIMITED = "unlimited";
 /** @type {readonly string[]} */
 const SPEEDS = ["0.25", "0.5", "1", "2", "4", "8", UNLIMITED];
 
-const NO_PAUSE = "Scripts cannot pause mGBA. Pause it in its own window, or use Lockstep.";
-const NO_SPEED = "Scripts cannot set mGBA's speed. Use its own window (Emulation > Fast forward).";
-const NO_SOUND = "mGBA plays its sound on its own machine; scripts have no access to it.";
 const NO_FULL_SCREEN = "This browser cannot show a part of a page in full screen.";
-const NO_STEP = "Pause or use Lockstep first, to step frame by frame.";
-const NO_EMULATOR = "No emulator is connected.";
-const NO_SERVER = "The server does not answer.";
-const NO_TOKEN = "This server requires a token. Sign in above.";
-const NO_STATE = "The page is still connecting. Wait a moment.";
-const REPLAYING = "A replay is running. Cancel it in Recordings.";
-/** The tooltip of controls that are disabled because the token allows only reading. */
-export const VIEW_ONLY = "This token allows only viewing; it cannot control the emulator.";
 const IN_A_WINDOW =
   "This mGBA runs in its own window. Pause, speed and sound are there; Lockstep works here.";
 
@@ -83,19 +73,16 @@ export function transport(app, stage, focus) {
     run.replaceChildren(icon(still ? "play" : "pause"), el("span", {}, still ? "Resume" : "Pause"));
     lock.setAttribute("aria-pressed", String(phase === "lockstep"));
     if (document.activeElement !== speed) showSpeed(speed, emulator);
-    const lost = goneReason(phase);
-    const gone =
-      lost ?? reasonIf(api.viewOnly.value, VIEW_ONLY) ?? reasonIf(phase === "replaying", REPLAYING);
-    const attached = emulator?.kind === "attached";
-    disable(run, gone ?? reasonIf(attached && phase !== "lockstep", NO_PAUSE));
-    disable(step, gone ?? reasonIf(!still, NO_STEP));
-    disable(lock, gone);
-    disable(speed, gone ?? reasonIf(attached, NO_SPEED));
+    const refused = refusals(app);
+    disable(run, refused.pause);
+    disable(step, refused.step);
+    disable(lock, refused.control);
+    disable(speed, refused.speed);
     speed.disabled = speed.ariaDisabled === "true";
-    disable(reset, gone);
-    disable(sound, lost ?? reasonIf(attached, NO_SOUND));
-    disable(camera, lost);
-    setText(reason, attached && !gone ? IN_A_WINDOW : "");
+    disable(reset, refused.control);
+    disable(sound, refused.sound);
+    disable(camera, refused.picture);
+    setText(reason, emulator?.kind === "attached" && !refused.control ? IN_A_WINDOW : "");
     reason.hidden = reason.textContent === "";
   };
   app.status.follow(show);
@@ -116,22 +103,6 @@ export function transport(app, stage, focus) {
   );
   playAfterClicks(bar, focus);
   return el("div", { class: "controls" }, bar, reason);
-}
-
-/** @type {(applies: boolean, reason: string) => string | undefined} */
-function reasonIf(applies, reason) {
-  return applies ? reason : undefined;
-}
-
-/**
- * The reason why all controls of the emulator are disabled in this phase; `undefined` if they are not.
- * @type {(phase: Phase) => string | undefined}
- */
-function goneReason(phase) {
-  if (phase === "unreachable") return NO_SERVER;
-  if (phase === "locked") return NO_TOKEN;
-  if (phase === "loading") return NO_STATE;
-  return phase === "running" || phase === "replaying" || runsOnRequest(phase) ? undefined : NO_EMULATOR;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Hotkeys, the command palette, dropped files, and undoing the loading of a state. */
 
 import { readFileSync } from "node:fs";
-import { drop, openGameWithSave, saved } from "../support/console.ts";
+import { Console, drop, openGameWithSave, saved } from "../support/console.ts";
 import { demoTitled, repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -51,6 +51,92 @@ test("after a short tap of the key for fast forward, the old speed is set last",
   await page.page.keyboard.up("f");
   await expect.poll(async () => (await server.state()).speed).toBe(1);
   expect(sent.length).toBe(4);
+});
+
+test("hotkeys are refused with the reason that their disabled buttons show", async ({
+  console: page,
+  server,
+}) => {
+  const toast = page.page.locator(".toast.bad");
+  await page.screen.focus();
+  await page.page.keyboard.press("Period");
+  await expect(toast).toHaveText("Pause or use Lockstep first, to step frame by frame.");
+  await expect(page.button("Step")).toHaveAttribute("title", await toast.innerText());
+  // A second refusal does not repeat the message.
+  await page.page.keyboard.press("Control+k");
+  await page.page.getByRole("combobox", { name: "Search commands" }).fill("step one");
+  await page.page.keyboard.press("Enter");
+  await expect(toast).toHaveCount(1);
+  expect((await server.state()).run).toBe("running");
+});
+
+test("no key or file ends a replay, so the game gets its earlier state back", async ({ page, server }) => {
+  const opsSent: string[] = [];
+  page.on("websocket", (socket) => {
+    socket.on("framesent", ({ payload }) => opsSent.push(...(String(payload).match(/"op":"\w+"/g) ?? [])));
+  });
+  const opened = await Console.open(page, server);
+  await server.holdAt(60);
+  const state = new Uint8Array(await (await fetch(`${server.url}/v1/state`)).arrayBuffer());
+  await server.json("/v1/snapshots", { name: "slot-1" });
+  // The replay takes half a minute, so that it does not end before the test cancels it.
+  await server.json("/v1/recordings", { name: "long" });
+  for (let part = 0; part < 3; part += 1) await server.batch({ op: "advance", frames: 600 });
+  await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
+  await server.holdAt(100);
+  await server.batch({ op: "write32", address: SCORE, value: 4321 });
+  const panel = await opened.tab("Recordings");
+  await panel.getByRole("button", { name: "Replay long" }).click();
+  await expect(page.locator(".badge").first()).toContainText("Replaying");
+
+  const requests: string[] = [];
+  page.on("request", (request) => {
+    if (request.method() !== "GET") requests.push(request.url());
+  });
+  opsSent.length = 0;
+  const refusal = page
+    .locator(".toast.bad")
+    .filter({ hasText: "A replay is running. Cancel it in Recordings." });
+  const dismiss = async (): Promise<void> => {
+    await expect(refusal).toHaveCount(1);
+    await refusal.getByRole("button", { name: "Dismiss" }).click();
+    await expect(refusal).toHaveCount(0);
+  };
+  for (const key of ["Space", "Period", "f", "1", "Comma", "x"]) {
+    await opened.screen.focus();
+    await page.keyboard.press(key);
+    await dismiss();
+  }
+  await page.mouse.move(...(await opened.middle("B")));
+  await page.mouse.down();
+  await page.mouse.up();
+  await dismiss();
+  for (const name of ["game.ss1", "game.sav", "game.gba"]) {
+    await drop(page, name, state);
+    await dismiss();
+  }
+  const snapshots = await opened.tab("Snapshots");
+  await snapshots.getByRole("button", { name: "Load slot-1" }).click();
+  await dismiss();
+  await expect(opened.button("Rewind")).toHaveAttribute("aria-disabled", "true");
+  expect(requests).toEqual([]);
+  expect(opsSent.filter((op) => op.includes("keys"))).toEqual([]);
+
+  // A key that is still held when the replay ends is pressed then.
+  await opened.screen.focus();
+  await page.keyboard.down("x");
+  await dismiss();
+  expect(await server.json<{ over: boolean }>("/v1/replay")).toMatchObject({ over: false });
+  await opened.tab("Recordings");
+  await panel.getByRole("button", { name: "Cancel" }).click();
+  await expect(panel.locator(".replay .outcome")).toContainText("was cancelled");
+  await expect.poll(async () => (await server.batch({ op: "get_keys" }))[0]).toBe(1);
+  // The game is paused, so the release of a short press would wait for the next frames.
+  await page.waitForTimeout(200);
+  await page.keyboard.up("x");
+  await expect.poll(async () => (await server.batch({ op: "get_keys" }))[0]).toBe(0);
+  expect((await server.state()).frame).toBe(100);
+  expect(await server.batch({ op: "read32", address: SCORE })).toEqual([4321]);
 });
 
 test("keys for the game or for a field are not hotkeys", async ({ console: page, server }) => {
