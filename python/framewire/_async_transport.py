@@ -6,6 +6,7 @@ import asyncio
 import ssl as tls
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from framewire._calls import Call
@@ -21,8 +22,8 @@ _CLOSE_SECONDS = 1.0
 class _Waiting(Pending):
     __slots__ = ("future",)
 
-    def __init__(self, method: str, params: dict[str, Any], changes: bool, future: asyncio.Future[Any]) -> None:
-        super().__init__(method, params, changes)
+    def __init__(self, call: Call[Any], future: asyncio.Future[Any]) -> None:
+        super().__init__(call.method, call.params, call.changes, call.clean_up)
         self.future = future
 
     def settle(self, result: Any, error: FramewireError | None) -> None:
@@ -95,6 +96,8 @@ class AsyncTransport:
         self._flushing = False
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        # While `close` waits: set when nothing that cancelled requests have created is left to delete.
+        self._cleaned_up = asyncio.Event()
 
     async def start(self) -> None:
         """Connects for the first time. Makes only one attempt."""
@@ -107,7 +110,7 @@ class AsyncTransport:
         """
         self._check_open()
         future: asyncio.Future[Any] = self._loop.create_future()
-        pending = _Waiting(call.method, call.params, call.changes, future)
+        pending = _Waiting(call, future)
         self._session.submit(pending)
         self._send_soon()
         try:
@@ -162,16 +165,20 @@ class AsyncTransport:
         self._session.unsubscribe(subscription, reason)
         self._send_soon()
 
-    def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Sends a request without a reply."""
-        self._session.notify(method, params)
-        self._send_soon()
-
     async def close(self) -> None:
         """Closes the connection. Requests that have no reply yet fail."""
         if self._closed:
             return
         self._closed = True
+        try:
+            # What a cancelled request has created can be deleted only after the reply has come.
+            if self._session.is_cleaning_up:
+                with suppress(TimeoutError, asyncio.TimeoutError):
+                    await asyncio.wait_for(self._cleaned_up.wait(), _CLOSE_SECONDS)
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
         self._session.lockstep = False
         self._session.close()
         self._flush()
@@ -290,6 +297,8 @@ class AsyncTransport:
         if stream is self._stream:
             self._session.received(data)
             self._flush()
+            if self._closed and not self._session.is_cleaning_up:
+                self._cleaned_up.set()
 
     def lost(self, stream: _Stream, error: Exception) -> None:
         """Handles the end of the connection."""
@@ -297,5 +306,7 @@ class AsyncTransport:
             return
         self._stream = None
         self._session.lost(str(error))
-        if not self._closed:
+        if self._closed:
+            self._cleaned_up.set()
+        else:
             self._send_soon()

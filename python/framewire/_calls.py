@@ -48,6 +48,9 @@ T = TypeVar("T")
 Json = Any
 """A value that `json.loads` returns."""
 
+CleanUp = Callable[[Json], tuple[str, dict[str, Json]]]
+"""The method and the parameters of a request without a reply, for the result of a call."""
+
 MOST_FRAMES = 3600
 """The largest number of frames in one `advance`."""
 
@@ -61,6 +64,8 @@ class Call(Generic[T]):
     parse: Callable[[Json], T]
     changes: bool
     """Whether the call changes something. Such a call needs an idempotency key, so that it can be sent again."""
+    clean_up: CleanUp | None = None
+    """Makes the request that deletes what the call created. It is sent as soon as the result comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -590,14 +595,17 @@ def wait(until: str, frames: int) -> Call[Waited]:
     return Call("wait", {"until": until, "frames": whole(frames, "timeout_frames")}, parse, changes=False)
 
 
-def evaluate(expression: str) -> Call[tuple[Value, str]]:
-    """Creates a watch to get the value of an expression. Returns the value and the id of the watch."""
+def evaluate(expression: str) -> Call[Value]:
+    """Creates a watch to get the value of an expression, and then deletes the watch."""
 
-    def parse(result: Json) -> tuple[Value, str]:
-        return value(expression, next(iter(result["values"].values()))), result["id"]
+    def parse(result: Json) -> Value:
+        return value(expression, next(iter(result["values"].values())))
+
+    def clean_up(result: Json) -> tuple[str, dict[str, Json]]:
+        return "deleteWatch", {"id": result["id"]}
 
     # Each call creates its own watch, so the value is the present one. A buffer of 1 keeps the watch small.
-    return Call("createWatch", {"watch": [expression], "buffer": 1}, parse, changes=False)
+    return Call("createWatch", {"watch": [expression], "buffer": 1}, parse, changes=False, clean_up=clean_up)
 
 
 def batch(operations: Sequence[Operation[Any]]) -> Call[Mapping[str, Json]]:

@@ -27,7 +27,7 @@ from websockets.uri import parse_uri
 from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, TooLarge, from_problem
 
 if TYPE_CHECKING:
-    from framewire._calls import Call
+    from framewire._calls import Call, CleanUp
 
 Json = Any
 
@@ -117,11 +117,12 @@ class Pending(ABC):
         sent: When it was sent for the first time.
         lost: For a request with a key: the earliest time at which its reply can have been lost. None if no connection
             broke after the request was sent.
+        clean_up: Makes the request that deletes what this request created, from its result; or None.
     """
 
-    __slots__ = ("id", "key", "lost", "message", "method", "params", "repeatable", "sends", "sent")
+    __slots__ = ("clean_up", "id", "key", "lost", "message", "method", "params", "repeatable", "sends", "sent")
 
-    def __init__(self, method: str, params: dict[str, Json], changes: bool) -> None:
+    def __init__(self, method: str, params: dict[str, Json], changes: bool, clean_up: CleanUp | None = None) -> None:
         self.id = 0
         self.method = method
         self.params = params
@@ -131,6 +132,7 @@ class Pending(ABC):
         self.sends = 0
         self.sent = 0.0
         self.lost: float | None = None
+        self.clean_up = clean_up
 
     @abstractmethod
     def settle(self, result: Json, error: FramewireError | None) -> None:
@@ -240,6 +242,11 @@ class Session:
     def busy(self) -> bool:
         """Whether a request or a subscription needs a connection."""
         return bool(self._in_flight or self._unsent or self.subscriptions)
+
+    @property
+    def is_cleaning_up(self) -> bool:
+        """Whether an abandoned request has created something that is deleted when the reply comes."""
+        return any(isinstance(each, _Abandoned) and each.clean_up is not None for each in self._in_flight.values())
 
     # Requests.
 
@@ -437,6 +444,8 @@ class Session:
             if pending.method in ("lockstep", "resume"):
                 # This is set before the caller gets the reply. The connection can break directly after the reply.
                 self.lockstep = bool(pending.params.get("timeout"))
+            if pending.clean_up is not None:
+                self.notify(*pending.clean_up(message["result"]))
             pending.settle(message["result"], None)
         elif pending.key is not None and _keys_are_full(error):
             # The request was refused, so it was not performed. Send it once more, without a key.
@@ -540,7 +549,7 @@ class _Abandoned(Pending):
 
     def __init__(self, of: Pending) -> None:
         # The session looks at the parameters of `lockstep` when the reply comes.
-        super().__init__(of.method, of.params if of.method == "lockstep" else {}, changes=False)
+        super().__init__(of.method, of.params if of.method == "lockstep" else {}, changes=False, clean_up=of.clean_up)
         self.id = of.id
 
     def settle(self, result: Json, error: FramewireError | None) -> None:

@@ -30,8 +30,8 @@ _WRITE_SECONDS = 0.1
 class _Waiting(Pending):
     __slots__ = ("done", "error", "result")
 
-    def __init__(self, method: str, params: dict[str, Any], changes: bool) -> None:
-        super().__init__(method, params, changes)
+    def __init__(self, call: Call[Any]) -> None:
+        super().__init__(call.method, call.params, call.changes, call.clean_up)
         self.done = False
         self.result: Any = None
         self.error: FramewireError | None = None
@@ -71,7 +71,7 @@ class SyncTransport:
 
     def perform(self, call: Call[T], undo: Call[None] | None = None) -> T:
         """Sends a request and waits for its reply. If that is interrupted, sends `undo`."""
-        pending = _Waiting(call.method, call.params, call.changes)
+        pending = _Waiting(call)
         with self._lock:
             self._check_open()
             self._session.submit(pending)
@@ -121,12 +121,6 @@ class SyncTransport:
         """Ends a subscription. `reason` is the error of later reads."""
         with self._lock:
             self._session.unsubscribe(subscription, reason)
-            self._flush()
-
-    def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Sends a request without a reply."""
-        with self._lock:
-            self._session.notify(method, params)
             self._flush()
 
     def close(self) -> None:

@@ -425,9 +425,7 @@ class AsyncClient:
 
     async def evaluate(self, expression: str) -> Value:
         """The value of an expression over memory, such as `"score + 10 * level"`: docs/watches.md."""
-        value, watch = await self._transport.perform(calls.evaluate(expression))
-        self._transport.notify("deleteWatch", {"id": watch})
-        return value
+        return await self._transport.perform(calls.evaluate(expression))
 
     async def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
         """Waits until an expression is true. It is evaluated at once, and then after each frame. The game must be running.

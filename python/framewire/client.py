@@ -418,9 +418,7 @@ class Client:
 
     def evaluate(self, expression: str) -> Value:
         """The value of an expression over memory, such as `"score + 10 * level"`: docs/watches.md."""
-        value, watch = self._transport.perform(calls.evaluate(expression))
-        self._transport.notify("deleteWatch", {"id": watch})
-        return value
+        return self._transport.perform(calls.evaluate(expression))
 
     def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
         """Waits until an expression is true. It is evaluated at once, and then after each frame. The game must be running.

@@ -95,6 +95,40 @@ async def test_a_hold_or_pause_that_is_cancelled_is_undone(
         assert await client.read("held") == 0
 
 
+async def watches(client: Client) -> int:
+    """The number of watches of the server, after the requests that are on their way have had time to arrive."""
+    await asyncio.sleep(0.3)
+    return len(await asyncio.to_thread(lambda: client.call("watches", changes=False)["watches"]))
+
+
+@pytest.mark.parametrize("has_reply", [False, True])
+@pytest.mark.parametrize("closes", [False, True])
+async def test_an_evaluate_that_is_cancelled_leaves_no_watch(
+    server: Server, emulator: Client, monkeypatch: pytest.MonkeyPatch, has_reply: bool, closes: bool
+) -> None:
+    before = await watches(emulator)
+    client = await aio.connect(server.url)
+    call = asyncio.ensure_future(client.evaluate("lives"))
+    if has_reply:
+        settle = _async_transport._Waiting.settle
+
+        def settle_and_cancel(pending: Any, result: Any, error: Any) -> None:
+            settle(pending, result, error)
+            call.cancel()
+
+        monkeypatch.setattr(_async_transport._Waiting, "settle", settle_and_cancel)
+    else:
+        await asyncio.sleep(0)
+        call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    monkeypatch.undo()
+    if closes:
+        await client.close()
+    assert await watches(emulator) == before
+    await client.close()
+
+
 async def test_events_without_a_change_do_not_extend_the_timeout_of_a_watch(
     client: aio.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
