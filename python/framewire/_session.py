@@ -8,6 +8,7 @@ the WebSocket protocol.
 from __future__ import annotations
 
 import json
+import re
 import reprlib
 import secrets
 import time
@@ -54,7 +55,10 @@ STOPPING = "the server is stopping"
 
 START_IT = "start one with `framewire serve`, or check the address with `framewire doctor`"
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False, ensure_ascii=False).encode
+
+# The characters that the value of a header can have.
+_HEADER = re.compile(r"[\t -~\x80-\xff]*")
 
 
 def socket_url(url: str, path: str, emulator: str | None) -> str:
@@ -68,17 +72,28 @@ def socket_url(url: str, path: str, emulator: str | None) -> str:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port
         (parts.hostname or "").encode("idna")
+        parts.path.encode()
     except (TypeError, ValueError):  # not text, a wrong port or host, or an unclosed bracket of an IPv6 address
         raise wrong from None
     if parts.scheme not in schemes or not parts.hostname or parts.query or parts.username or port == 0:
         raise wrong
-    query = "" if emulator is None else f"?emulator={quote(emulator, safe='')}"
+    try:
+        query = "" if emulator is None else f"?emulator={quote(emulator, safe='')}"
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"emulator is {emulator!r}; use the name of an emulator", parameter="emulator") from None
     return f"{schemes[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}{path}{query}"
 
 
 def authorization(token: str | None) -> dict[str, str]:
     """The headers for a token."""
-    return {} if token is None else {"Authorization": f"Bearer {token}"}
+    if token is None:
+        return {}
+    value = f"Bearer {token}"
+    if not _HEADER.fullmatch(value):
+        raise InvalidRequest(
+            "the token has characters that a header cannot have; use the text of the file", parameter="token"
+        )
+    return {"Authorization": value}
 
 
 class Refused(Exception):
@@ -214,7 +229,7 @@ class Session:
 
     def __init__(self, url: str, token: str | None) -> None:
         self.url = url
-        self._token = token
+        self._headers = authorization(token)
         self._uri = parse_uri(url)
         self._protocol: ClientProtocol | None = None
         self._fragments: list[bytes] = []
@@ -265,12 +280,15 @@ class Session:
         try:
             pending.message = _request(pending, params)
         except (TypeError, ValueError) as error:
-            name = next((name for name, value in params.items() if not _is_json(value)), pending.method)
-            raise InvalidRequest(
-                f"{name} is {reprlib.repr(params.get(name))}, which is not valid JSON ({error}); use numbers, text, lists "
-                "and dictionaries",
-                parameter=name,
-            ) from None
+            items = [*params.items(), ("method", pending.method)]
+            name, value = next((item for item in items if not _is_json(item)), items[-1])
+            if isinstance(error, UnicodeEncodeError):
+                why = f"which has the lone surrogate {error.object[error.start]!r}; use text that UTF-8 can encode"
+            else:
+                why = f"which is not valid JSON ({error}); use numbers, text, lists and dictionaries"
+            # The error must not have the surrogate itself, because then it could not be printed.
+            name = ascii(name).strip("'")
+            raise InvalidRequest(f"{name} is {reprlib.repr(value)}, {why}", parameter=name) from None
         if len(pending.message) > MOST_BYTES:
             raise TooLarge(
                 f"the request {pending.method} has {len(pending.message)} bytes; the server accepts {MOST_BYTES} (8 MiB). "
@@ -345,7 +363,7 @@ class Session:
         """Begins a handshake on a new connection."""
         self._protocol = ClientProtocol(self._uri, max_size=None)
         request = self._protocol.connect()
-        request.headers.update(authorization(self._token))
+        request.headers.update(self._headers)
         self._protocol.send_request(request)
         self._fragments = []
         self.heard = time.monotonic()
@@ -573,7 +591,7 @@ def _request(pending: Pending, params: dict[str, Json]) -> bytes:
 def _is_json(value: Json) -> bool:
     """Whether a value can be written as JSON."""
     try:
-        _encode(value)
+        _encode(value).encode()
     except (TypeError, ValueError):
         return False
     return True

@@ -393,6 +393,67 @@ def test_bad_input_is_explained(
 
 
 @pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda e: e.read("lives\ud800"), r"address is 'lives\\ud800', which has the lone surrogate '\\ud800'; use text"),
+        (lambda e: e.evaluate("\udfff"), r"watch is \['\\udfff'\], which has"),
+        (lambda e: e.watch("\ud800\ud800"), r"watch is \['\\ud800\\ud800'\], which has"),
+        (lambda e: e.load("/games/\udcff.gba"), r"path is '/games/\\udcff.gba', which has"),
+        (
+            lambda e: e.run([{"sequence": "A:1"}], values={"\ud800": "lives"}),
+            r"values is \{'\\ud800': 'lives'\}, which has",
+        ),
+        (lambda e: e.call("re\ud800", changes=False), r"method is 're\\ud800', which has"),
+        (lambda e: e.call("read", changes=False, **{"a\ud800": 1}), r"a\\ud800 is 1, which has"),
+    ],
+)
+def test_text_with_a_lone_surrogate_is_refused_and_changes_nothing(
+    server: Server, emulator: Client, use: Callable[[Client], object], message: str
+) -> None:
+    # The server does not answer a request that is not valid JSON, so a failure of this test must not wait for a reply.
+    with framewire.connect(server.url, timeout=2, retry=0) as client:
+        frame = client.frame()
+        refused: list[BaseException] = []
+
+        def call() -> None:
+            try:
+                use(client)
+            except BaseException as error:
+                refused.append(error)
+
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(10)
+        with pytest.raises(InvalidRequest, match=message) as caught:
+            raise refused[0]
+        str(caught.value).encode()  # the message itself can be printed
+        assert client.frame() >= frame
+    assert emulator.read("lives") == 3
+
+
+def test_text_beyond_ascii_reaches_the_server(emulator: Client) -> None:
+    with pytest.raises(InvalidRequest, match="kein Gerät 🎮"):
+        emulator.read("kein Gerät 🎮")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"emulator": "\ud800"}, r"emulator is '\\ud800'; use the name of an emulator"),
+        ({"token": "\ud800"}, r"the token has characters that a header cannot have"),
+        ({"token": "a\r\nb: c"}, r"the token has characters that a header cannot have"),
+    ],
+)
+async def test_names_and_tokens_that_cannot_be_sent_are_refused(
+    server: Server, arguments: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        framewire.connect(server.url, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match=message):
+        await aio.connect(server.url, timeout=2, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("url", "error", "message"),
     [
         ("http://127.0.0.1:{port}", framewire.ConnectionFailed, "start one with `framewire serve`"),
@@ -401,6 +462,7 @@ def test_bad_input_is_explained(
         ("http://127.0.0.1:99999", InvalidRequest, "use one such as"),
         ("http://[::1", InvalidRequest, "use one such as"),
         ("http://a..b", InvalidRequest, "use one such as"),
+        ("http://127.0.0.1:5000/\ud800", InvalidRequest, "use one such as"),
         ("http://127.0.0.1:5000/?emulator=a", InvalidRequest, "arguments `emulator` and `token`"),
     ],
 )
