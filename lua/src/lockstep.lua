@@ -63,7 +63,8 @@ function lockstep.goal(session)
   local goal = list and list[#list]
   if goal and lockstep.is_over(goal) then
     for _, each in ipairs(list) do
-      each.last = 0 -- `done` starts again at 0 when lockstep ends
+      -- These are all over. They must stay so when lockstep ends, because `done` then starts again at 0.
+      each.last = 0
     end
     goals[session] = nil
     return nil

@@ -256,9 +256,9 @@ function schedule(task, ...)
   end)
 end
 
---- Makes a task that waits in `M.suspend` continue in the loop's next round. By now, the task may wait in `M.suspend`
---- for something else. So code that calls `M.suspend` checks afterwards whether it got what it waits for, and suspends
---- the task again if not.
+--- Makes a task that waits in `M.suspend` continue in the loop's next round. When this is called, the task may already
+--- wait in `M.suspend` for something else. So code that calls `M.suspend` checks afterwards whether it got what it
+--- waits for, and suspends the task again if not.
 ---@param task table
 function M.resume(task)
   if task.waiting == LIBRARY then schedule(task) end

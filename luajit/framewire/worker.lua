@@ -61,8 +61,8 @@ local function unblock_signals(before)
   C.sigprocmask(sys.SIG_SETMASK, none, before)
 end
 
--- Calls a function outside of tasks. In the task that started this process, a wait of the function would return to the
--- parent's loop, of which this process has a copy. Results as for `xpcall`.
+-- Calls a function so that it is not in a task. If it ran in the task that started this process, its first wait would
+-- continue with the parent's loop, of which this process has a copy. Results as for `xpcall`.
 local function call_outside(main)
   if not coroutine.running() then return xpcall(main, debug.traceback) end
   local ok, message = false, "it yielded, but it is not in a task"
@@ -98,8 +98,8 @@ end
 --- Runs a function in a new process. The process ends when the function returns, with exit code 0, or 1 after an error.
 --- In the new process, the function is not in a task, no signal is blocked, and the loops of the parent are closed: the
 --- function must create each loop that it needs. On Linux, the process gets TERM when the thread that started it ends.
---- At its end, the process writes what is in the buffers of open files; but only of stdout and stderr if there are
---- threads from framewire.thread, even in the parent.
+--- At its end, the process writes what is in the buffers of open files. If there are threads from framewire.thread,
+--- even in the parent, it does so only for stdout and stderr.
 ---@param main function
 ---@return table|nil worker with `pid`
 ---@return string? message

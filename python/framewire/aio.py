@@ -146,7 +146,7 @@ class AsyncClient:
         await self._transport.perform(calls.write(address, value, type, domain).call())
 
     async def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
-        """Writes bytes or an array. One call can write about 16 KiB to a domain."""
+        """Writes bytes or an array. With `domain`, one call can write about 16 KiB."""
         await self._transport.perform(calls.write_bytes(address, data, domain).call())
 
     async def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
@@ -306,7 +306,7 @@ class AsyncClient:
         return await self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     async def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it is still playing. The last 16,384 that ended are known."""
+        """Whether a timeline ended early; None while it is still playing. The last 16,384 that ended are remembered."""
         return await self._transport.perform(calls.progress(timeline.id))
 
     @starting

@@ -143,7 +143,7 @@ class Client:
         self._transport.perform(calls.write(address, value, type, domain).call())
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
-        """Writes bytes or an array. One call can write about 16 KiB to a domain."""
+        """Writes bytes or an array. With `domain`, one call can write about 16 KiB."""
         self._transport.perform(calls.write_bytes(address, data, domain).call())
 
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
@@ -303,7 +303,7 @@ class Client:
         return self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it is still playing. The last 16,384 that ended are known."""
+        """Whether a timeline ended early; None while it is still playing. The last 16,384 that ended are remembered."""
         return self._transport.perform(calls.progress(timeline.id))
 
     def hold(self, keys: Keys) -> Held:

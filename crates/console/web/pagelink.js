@@ -39,7 +39,8 @@ export function followLink(linked) {
     clearTimeout(timer);
     timer = setTimeout(write, WRITE_MS);
   };
-  // The URL must not change before the user opens something.
+  // Unlike `follow`, `onChange` does not call the listener now. The URL must not change before the user
+  // opens something.
   tool.onChange(writeSoon);
   place.onChange(writeSoon);
 }

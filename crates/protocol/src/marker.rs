@@ -41,6 +41,7 @@ pub fn message(op: &Op) -> Result<Vec<u8>, NotCarried> {
     let key = info.marker.ok_or(NotCarried::NoMessage(info.name))?;
     let mut out = key.as_bytes().to_vec();
     for (argument, info) in op.marker_args().into_iter().zip(info.args) {
+        // Bytes have the form `[d3,00]`: never empty, and with commas that the script expects.
         let separated = argument.is_empty() || argument.contains(&b',') || find_end(&argument).is_some();
         if separated && info.kind != ArgKind::Bytes {
             return Err(NotCarried::Separator(info.name));
@@ -60,7 +61,8 @@ fn special_message(op: &Op) -> Option<String> {
             let names = Keys::from_mask(*keys)?.names(";");
             Some(format!("mgba-http.button.holdMany,{names},{frames}{END}"))
         }
-        // A state with a screenshot is a PNG of the screen; the state is in a private chunk.
+        // mGBA saves a state with a screenshot (flag 1) as a PNG of the screen, which has the state in a private chunk.
+        // So this message returns a screenshot.
         Op::Screenshot {} => Some(format!("core.saveStateBuffer,1{END}")),
         _ => None,
     }
@@ -82,7 +84,7 @@ pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
     let info = op.info();
     if reply == ERROR {
         return Err(OpError::failed(format!(
-            "the script could not do {}; its own console says more",
+            "the script could not do {}; mGBA's scripting window says more",
             info.name
         )));
     }

@@ -103,7 +103,7 @@ return function(sys)
       local left = deadline - sys.monotonic()
       local milliseconds = left > 2e6 and FOREVER or math.max(0, math.ceil(left * 1000))
       if C.WaitForSingleObject(handle(0), milliseconds) ~= 0 then return nil, "timeout" end
-      if not take_record() then break end
+      if not take_record() then break end -- the next `read` reports that the input is closed
     end
     return true
   end

@@ -38,6 +38,7 @@ function M.head(self, input)
     return head
   end
   local place
+  -- The second cache, `server.fields`, has heads without their request line.
   head, place = parser.recall(data, start, stop, server.limits, server.fields)
   if head then
     server.cache:keep(data, start, place, head)
@@ -62,7 +63,7 @@ function M.head(self, input)
   place, found = parser.find_end(data, start + self.scanned, stop)
   if not place then return M.refuse(self, 400, "a line must end with carriage return and line feed") end
   if (found and place or stop) - start > limits.max_head then
-    -- Not even the request line is complete.
+    -- `place` is where the line begins that is not complete yet: here, the request line.
     if place == start then return M.refuse(self, 414, "the request target is too long") end
     return M.refuse(self, 431, "the request head is too large")
   end

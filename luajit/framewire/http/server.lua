@@ -54,7 +54,7 @@ function Server:refresh_date()
   local now, wall = time.monotonic(), time.wall()
   self.date = time.http_date(wall)
   self.date_due = now + 1 - wall % 1
-  self.prefixes = {}
+  self.prefixes = {} -- by status and content type: the first lines of heads, which contain the date (response.lua)
 end
 
 --- Replaces an empty output buffer that grew for one large response.

@@ -30,6 +30,8 @@ for byte = 128, 255 do class[byte] = 2 end
 
 local out = buffer.new(4096)
 
+-- Writes one byte. The callers use these ASCII codes: 32 space, 44 comma, 58 colon, 91 and 93 brackets, 123 and 125
+-- braces.
 local function write_byte(byte)
   if out.size == out.stop then out:reserve(1) end
   out.data[out.stop] = byte

@@ -46,7 +46,7 @@ pub(super) struct Machine {
     pub keeper: HistoryKeeper,
     /// Whether frames run, and how fast.
     pub run: RunControl,
-    /// The batches that wait for the end of a run.
+    /// The active runs (of the operation `run`), each with the batch that waits for it.
     pub runs: Runs,
     /// Whether the frames of an `advance` are running.
     pub advancing: bool,

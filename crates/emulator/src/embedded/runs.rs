@@ -84,7 +84,8 @@ impl Runs {
         self.active.iter().any(|(run, _)| run.drives)
     }
 
-    /// Whether the picture of the next frame would be needed if a run ended there.
+    /// Whether the picture of the next frame would be needed if a run ended there. At the end of a run that drives, the
+    /// game stops again, and no later frame would update the picture.
     pub fn need_picture(&self) -> bool {
         self.active.iter().any(|(run, progress)| run.drives || progress.needs_picture())
     }

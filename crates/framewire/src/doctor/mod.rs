@@ -65,6 +65,8 @@ async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     let address = settings.listen()?;
     let mut findings = vec![program(), library()];
     let served = server::findings(settings, address).await;
+    // If a server is running and no emulator was requested, only the server's emulators count. `served` is about
+    // them.
     if served.is_none() || !requested.is_empty() {
         findings.extend(emulators(&requested).await);
     }

@@ -5,7 +5,7 @@
 //! - `connection`: serves one connection; `closing`: ends it, and has the replies to requests that reach no route;
 //! - `activity`: what a connection is doing; `guard` uses this to find clients that are slow or idle, or send too much;
 //! - `tls`: connections with or without TLS, and the certificate;
-//! - `framing`: finds heads that can be understood in two ways;
+//! - `framing`: finds request heads that a proxy might understand differently (request smuggling);
 //! - `incoming`: reads bodies, and limits the memory for what arrives;
 //! - `streams`: limits how many streams are open.
 

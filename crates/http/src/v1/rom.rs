@@ -39,7 +39,7 @@ struct UploadQuery {
 ///
 /// The body is a ROM of at most 32 MiB. The server keeps it in the folder `uploads` of `--files`, or of its data folder
 /// if it was started without `--files`. Clients on other machines can load games only if the server was started with
-/// `--files`. A stock mGBA must run on the server's machine.
+/// `--files`. If the emulator is a stock mGBA, it must run on the server's machine.
 #[utoipa::path(put, path = "/v1/rom", operation_id = "uploadRom", tag = "control", params(EmulatorParam, UploadQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, description = "The game was loaded.", body = AtFrame)))]

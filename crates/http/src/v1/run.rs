@@ -65,7 +65,7 @@ pub(crate) struct RunRequest {
 pub(crate) struct RunStep {
     /// Keys to hold in all of its frames.
     hold: Option<KeySet>,
-    /// Presses one after the other, such as `A:2 .:10 Up+B:30`. Pauses count, even at the end.
+    /// Presses one after the other, such as `A:2 .:10 Up+B:30`. Pauses add to its length, even at the end.
     sequence: Option<String>,
     /// Presses in any order, which may overlap.
     #[schema(max_items = 32768)]

@@ -1,4 +1,4 @@
-//! The result files of the table in docs/performance.md and of the long run.
+//! The result files of the table in docs/performance.md, and of the long run (`make soak`).
 
 use std::fs;
 use std::path::Path;

@@ -55,8 +55,8 @@ fn numbers(keys: u16) -> impl Iterator<Item = usize> {
 }
 
 impl Holds {
-    /// Holds `keys` for `frames` + 2 frames, at once or after the earlier holds and timelines of these keys. Returns
-    /// `None` if too many holds already wait.
+    /// Holds `keys` for `frames` + 2 frames, as mGBA-http does: at once, or after the earlier holds and timelines of
+    /// these keys. Returns `None` if too many holds already wait.
     pub fn hold(&mut self, keys: u16, frames: u32) -> Option<KeyChange> {
         if self.waiting.len() >= MAX_WAITING {
             return None;

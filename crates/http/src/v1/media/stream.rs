@@ -188,6 +188,7 @@ async fn send_sound(
         let pairs = sound.samples.len() / CHANNELS;
         // The skipped frames had about as much sound as this one.
         missed += audio.take_skipped() as usize * pairs;
+        // The listener has not read enough of what was sent before, so it misses this sound.
         if !socket.is_open() {
             missed += pairs;
             continue;
