@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use framewire_recording::{FormatError, Head, RecordError, Recordings, Recovered};
 use framewire_states::search::Searches;
 use framewire_states::{Folder, FolderError, Name, NameError, Snapshots, StateError};
+use tokio::sync::Mutex as AsyncMutex;
 use tracing::{info, warn};
 
 use crate::access::caller::Owner;
@@ -61,13 +62,16 @@ impl<T> Storage<T> {
 pub(crate) struct Uploads {
     /// The folder in which they are kept.
     pub(crate) folder: PathBuf,
+    /// Locked from before a game is written until the emulator has loaded or refused it. Otherwise, another upload
+    /// under the same name could replace the file in the meantime.
+    pub(crate) turn: Arc<AsyncMutex<()>>,
 }
 
 impl Storage<Uploads> {
     /// Games in a subfolder of the folder for files. If there is no such folder, in a subfolder of `data`.
     pub(crate) fn uploads(files: Option<&Files>, data: Option<&Path>) -> Storage<Uploads> {
         let folder = files.map(Files::uploads).or_else(|| Some(data?.join(UPLOADS)));
-        Storage(folder.map(|folder| Arc::new(Uploads { folder })))
+        Storage(folder.map(|folder| Arc::new(Uploads { folder, turn: Arc::default() })))
     }
 }
 

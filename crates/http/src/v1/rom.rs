@@ -64,7 +64,9 @@ async fn upload(
         )
     })?;
     let (place, shown) = (path.clone(), text.clone());
-    let before = blocking(move || keep(&place, &rom, replace)).await?;
+    // The threads that write the file hold `turn`, because they continue if the client leaves.
+    let turn = uploads.turn.clone().lock_owned().await;
+    let (before, turn) = blocking(move || keep(&place, &rom, replace).map(|before| (before, turn))).await?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
     let is_known = is_outcome_known(&outcome);
     let loaded = outcome.map_err(Problem::from).and_then(|mut outcome| {
@@ -78,7 +80,11 @@ async fn upload(
     });
     if loaded.is_err() && is_known {
         // If this fails, the refused file remains.
-        let _ = tokio::task::spawn_blocking(move || restore(&path, before)).await;
+        let restoring = move || {
+            let _turn = turn;
+            restore(&path, before)
+        };
+        let _ = tokio::task::spawn_blocking(restoring).await;
     }
     loaded
 }

@@ -1,6 +1,7 @@
 //! PUT /v1/rom: clients send a ROM, and the server runs it.
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
@@ -51,6 +52,28 @@ fn a_rom_is_kept_if_it_is_not_known_whether_it_was_loaded() {
         problem(&send(&server, "name=a.gba&replace=true", &rom), 504);
         assert!(fs::read(server.file("data/uploads/a.gba")).unwrap() == rom);
     }
+}
+
+#[test]
+fn two_uploads_under_one_name_at_the_same_time_do_not_mix() {
+    let server = Server::paused();
+    let upload = |rom: &[u8], status: u16| {
+        for _ in 0..20 {
+            let reply = send(&server, "name=a.gba&replace=true", rom);
+            assert_eq!(reply.status, status, "{}", reply.text());
+        }
+    };
+    let title_of_loaded = thread::scope(|scope| {
+        let refused = scope.spawn(|| upload(b"not a game", 422));
+        let first = scope.spawn(|| upload(&demo(), 200));
+        upload(&other(), 200);
+        first.join().unwrap();
+        refused.join().unwrap();
+        title(&server)
+    });
+    let kept = fs::read(server.file("data/uploads/a.gba")).unwrap();
+    let loaded_other = title_of_loaded.as_str().unwrap().starts_with("OTHER");
+    assert!(kept == if loaded_other { other() } else { demo() }, "the file is not the game that runs");
 }
 
 #[test]
