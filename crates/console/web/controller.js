@@ -2,19 +2,20 @@
 
 import { tap } from "./actions.js";
 import { attempt } from "./app.js";
+import { SHORT_FRAMES } from "./emulation.js";
 import { keysOf, maskOf } from "./keys.js";
 import { refusals, unlessRefused } from "./refusals.js";
 import { Store } from "./store.js";
 
 /**
  * @import { Api } from "./api.js"
- * @import { EmulatorClient } from "./emulation.js"
+ * @import { Answer, EmulatorClient } from "./emulation.js"
  * @import { Key } from "./keys.js"
  * @import { Status } from "./status.js"
  */
 
 /**
- * If a press is shorter than this, the page asks the emulator to release the key three frames later. The game reads its
+ * If a press is shorter than this, the page asks the emulator to release the key `SHORT_FRAMES` frames later. The game reads its
  * keys only once per frame, and a tap may be shorter than a frame. The network may also make a press shorter.
  */
 const SHORT_PRESS_MS = 100;
@@ -33,6 +34,10 @@ export class Controller {
   #unsure = 0;
   /** When each key was pressed. The index is the number of the key's bit. @type {number[]} */
   #since = [];
+  /** For each key, the answer to the release of its last short press. @type {Promise<Answer>[]} */
+  #holds = [];
+  /** Mask of the keys whose last press may have ended the hold of the short press before it. */
+  #interrupting = 0;
 
   /**
    * @param {EmulatorClient} emulation
@@ -96,10 +101,10 @@ export class Controller {
 
   /**
    * Waits for the answer to the release of keys. Without an answer, `repeat` releases them again.
-   * @type {(keys: number, isAnswered: Promise<boolean>) => Promise<void>}
+   * @type {(keys: number, answer: Promise<Answer>) => Promise<void>}
    */
-  async #confirm(keys, isAnswered) {
-    if (await isAnswered) this.#unsure &= ~keys;
+  async #confirm(keys, answer) {
+    if ((await answer).arrived) this.#unsure &= ~keys;
     else this.#unsure |= keys;
   }
 
@@ -109,9 +114,10 @@ export class Controller {
     const held = isSilent ? 0 : this.held.value;
     const pressed = held & ~this.#sent;
     if (pressed !== 0) {
-      this.#emulation.press(pressed);
+      const answer = this.#emulation.press(pressed);
       forBits(pressed, (bit) => {
         this.#since[bit] = now;
+        void this.#noteInterruption(bit, answer);
       });
     }
     const released = this.#sent & ~held;
@@ -120,9 +126,36 @@ export class Controller {
       if (now - (this.#since[bit] ?? 0) < SHORT_PRESS_MS) short |= 1 << bit;
     });
     const long = released & ~short;
-    if (short !== 0) void this.#confirm(short, this.#emulation.releaseSoon(short));
+    const again = short & this.#interrupting;
+    const once = short & ~again;
+    if (once !== 0) this.#releaseSoon(once, this.#emulation.releaseSoon(once));
+    if (again !== 0) this.#releaseSoon(again, this.#emulation.releaseSoonAgain(again));
     if (long !== 0) void this.#confirm(long, this.#emulation.release(long));
     this.#sent = held;
+  }
+
+  /** @type {(keys: number, answer: Promise<Answer>) => void} */
+  #releaseSoon(keys, answer) {
+    void this.#confirm(keys, answer);
+    forBits(keys, (bit) => {
+      this.#holds[bit] = answer;
+    });
+  }
+
+  /**
+   * Notes whether a press may have ended the hold of the short press before it. It may have, until the answers show that
+   * the hold was over.
+   * @type {(bit: number, answer: Promise<Answer>) => Promise<void>}
+   */
+  async #noteInterruption(bit, answer) {
+    const hold = this.#holds[bit];
+    if (!hold) return;
+    this.#interrupting |= 1 << bit;
+    const since = this.#since[bit];
+    const [begin, now] = [(await hold).frame, (await answer).frame];
+    const isOver = begin !== undefined && now !== undefined && now >= begin + SHORT_FRAMES;
+    // Meanwhile, the key may have been pressed again.
+    if (isOver && since === this.#since[bit]) this.#interrupting &= ~(1 << bit);
   }
 
   /**

@@ -15,6 +15,14 @@ import { ApiError } from "./api.js";
 
 /** @typedef {{ frame: number, results: { value?: unknown; error?: { detail: string } }[] }} Outcome */
 
+/**
+ * The answer to a change of keys: whether one arrived, and the frame of the change, unless it failed.
+ * @typedef {{ arrived: boolean, frame?: number }} Answer
+ */
+
+/** For how many frames the emulator holds a key that was pressed only for a short time. */
+export const SHORT_FRAMES = 3;
+
 export class EmulatorClient {
   #rpc;
 
@@ -23,26 +31,43 @@ export class EmulatorClient {
     this.#rpc = rpc;
   }
 
-  /** @param {number} mask */
+  /**
+   * Presses keys.
+   * @param {number} mask
+   */
   press(mask) {
-    void this.#isAnswered({ op: "add_keys", keys: mask });
+    return this.#answer({ op: "add_keys", keys: mask });
   }
 
   /**
-   * Releases keys. Returns whether the server answered.
+   * Releases keys.
    * @param {number} mask
    */
   release(mask) {
-    return this.#isAnswered({ op: "clear_keys", keys: mask });
+    return this.#answer({ op: "clear_keys", keys: mask });
   }
 
   /**
-   * Releases keys after three frames, in which the game can read them: `hold_keys` adds two frames to its number. Returns
-   * whether the server answered.
+   * Releases keys after `SHORT_FRAMES` frames, in which the game can read them: `hold_keys` adds two frames to its number.
    * @param {number} mask
    */
   releaseSoon(mask) {
-    return this.#isAnswered({ op: "hold_keys", keys: mask, frames: 1 });
+    return this.#answer({ op: "hold_keys", keys: mask, frames: SHORT_FRAMES - 2 });
+  }
+
+  /**
+   * Like `releaseSoon`, but with a timeline, which ends when the keys are pressed again. After a press that has ended an
+   * earlier hold, `hold_keys` may wait for the next frame, and nothing ends a waiting hold. It would release the keys
+   * even if they were pressed again before it began. A timeline is not the usual way, because the server does not go
+   * back in the history during a timeline. If the server refuses the timeline, the keys are released at once.
+   * @param {number} mask
+   */
+  releaseSoonAgain(mask) {
+    const steps = new DataView(new ArrayBuffer(12));
+    steps.setUint16(4, mask, true);
+    steps.setUint32(6, SHORT_FRAMES, true);
+    const bytes = String.fromCharCode(...new Uint8Array(steps.buffer));
+    return this.#answer({ op: "clear_keys", keys: mask }, { op: "play_keys", steps: btoa(bytes) });
   }
 
   /**
@@ -131,16 +156,17 @@ export class EmulatorClient {
   }
 
   /**
-   * Sends an operation and returns whether the server answered. The answer may be an error: if there is no emulator, the
-   * status badge shows that.
-   * @param {object} op
+   * Sends operations, and returns the server's answer. It may be an error: if there is no emulator, the status badge shows
+   * that.
+   * @param {...object} ops
+   * @returns {Promise<Answer>}
    */
-  async #isAnswered(op) {
+  async #answer(...ops) {
     try {
-      await this.batch([op]);
-      return true;
+      const { frame } = await this.#perform(ops);
+      return { arrived: true, frame };
     } catch (error) {
-      return !(error instanceof ApiError && error.status === 0);
+      return { arrived: !(error instanceof ApiError && error.status === 0) };
     }
   }
 }

@@ -60,6 +60,47 @@ test("the game sees a tap shorter than a frame", async ({ console: page, server 
   }
 });
 
+test("a key that is held after two short taps stays down in a paused or slow game", async ({
+  console: page,
+  server,
+}) => {
+  const keys = async (): Promise<unknown> => (await server.batch({ op: "get_keys" }))[0];
+  const presses = async (): Promise<number> =>
+    Number((await server.batch({ op: "read32", address: 0x0200_0010 }))[0]);
+  await server.holdAt(60);
+  await expect(page.button("Resume")).toBeVisible();
+  await page.screen.focus();
+  // Without the long press, the taps end.
+  const before = await presses();
+  for (let tap = 0; tap < 3; tap += 1) await page.page.keyboard.press("x");
+  await expect.poll(keys).toBe(1);
+  await server.batch({ op: "advance", frames: 10 });
+  expect(await keys()).toBe(0);
+  expect(await presses()).toBeGreaterThan(before);
+
+  const tapAndHold = async (): Promise<void> => {
+    for (let tap = 0; tap < 2; tap += 1) await page.page.keyboard.press("x");
+    await page.page.keyboard.down("x");
+    await expect.poll(keys).toBe(1);
+    // Longer than a short press.
+    await page.page.waitForTimeout(200);
+  };
+  await tapAndHold();
+  await server.batch({ op: "advance", frames: 10 });
+  expect(await keys()).toBe(1);
+  await page.page.keyboard.up("x");
+  await expect.poll(keys).toBe(0);
+
+  await server.json("/v1/speed", { speed: 0.1 });
+  await server.json("/v1/resume", {});
+  await tapAndHold();
+  const { frame } = await server.state();
+  await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(frame + 5);
+  expect(await keys()).toBe(1);
+  await page.page.keyboard.up("x");
+  await expect.poll(keys).toBe(0);
+});
+
 test("keys are released when the page loses the focus", async ({ console: page }) => {
   await page.page.keyboard.down("x");
   await page.expectLit("A");
