@@ -153,12 +153,17 @@ class AsyncTransport:
             self._check_open()
             subscription.news.clear()
             # A reconnection wakes this method, too.
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = None if deadline is None else deadline - time.monotonic()
             try:
+                if left is not None and left <= 0:
+                    # The event loop reads what has arrived in its next iteration, and this task continues before that.
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                    break
                 await asyncio.wait_for(subscription.news.wait(), left)
             except (TimeoutError, asyncio.TimeoutError):
-                return None
-        return subscription.events.popleft()
+                break
+        return subscription.events.popleft() if subscription.events else None
 
     def unsubscribe(self, subscription: Subscription, reason: str) -> None:
         """Ends a subscription. `reason` is the error of later reads."""

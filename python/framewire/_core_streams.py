@@ -70,11 +70,12 @@ class CoreWatch(BaseStream[Change]):
             WaitTimeout: Nothing changed in this time.
             WatchEnded: The watch has ended, for example because another game was loaded.
         """
-        if self._is_closed:
-            raise FramewireError("the watch was closed; call watch() again")
         deadline = None if timeout is None else time.monotonic() + timeout
         frames = 0
         while True:
+            # Another thread can close the watch.
+            if self._is_closed:
+                raise FramewireError("the watch was closed; call watch() again")
             if self._native is not self._core._core:
                 raise WatchEnded("the watch is over: another game was loaded; call watch() again")
             row = self._native.change(self._id, frames)

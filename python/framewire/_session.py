@@ -549,10 +549,14 @@ class Session:
             now = time.monotonic()
             if self.pinged is not None or not self.open:
                 raise EOFError(f"the server was silent for {now - self.heard:.1f} s")
-            assert self._protocol is not None
             self.pinged = now
-            self._protocol.send_ping(b"framewire")
+            self.ping()
         return self.until_check(timeout)
+
+    def ping(self) -> None:
+        """Sends a ping, if there is a connection. The server answers it at once."""
+        if self.open and self._protocol is not None:
+            self._protocol.send_ping(b"framewire")
 
     def close(self) -> None:
         """Begins to close the connection."""

@@ -25,6 +25,8 @@ _WANTS = (BlockingIOError, tls.SSLWantReadError, tls.SSLWantWriteError)
 _RECEIVE = 1 << 18
 # How many seconds a thread waits for room in the socket's buffer, before it looks again at what has come for it.
 _WRITE_SECONDS = 0.1
+# How many seconds a thread whose time is up waits for bytes that have arrived, and that another thread is about to handle.
+_HANDLE_SECONDS = 0.1
 
 
 class _Waiting(Pending):
@@ -56,6 +58,8 @@ class SyncTransport:
         self._lock = threading.Lock()
         self._handed_over = threading.Condition(self._lock)
         self._reading = False
+        # Whether the reading thread waits for bytes, without the lock.
+        self._polling = False
         self._writing = False
         self._socket: socket.socket | None = None
         self._poll: Callable[[bool, float], None] = _never
@@ -121,7 +125,11 @@ class SyncTransport:
         """Ends a subscription. `reason` is the error of later reads."""
         with self._lock:
             self._session.unsubscribe(subscription, reason)
+            if self._reading:
+                # The reading thread may wait for this subscription. The server's answer wakes it.
+                self._session.ping()
             self._flush()
+            self._handed_over.notify_all()
 
     def close(self) -> None:
         """Closes the connection. Requests that have no reply yet fail."""
@@ -142,15 +150,21 @@ class SyncTransport:
     # All methods below are called with the lock held. They release it while they wait, except for the end of a handshake.
 
     def _read_until(self, ready: Callable[[], bool], deadline: float | None) -> None:
+        """Reads until `ready` returns true, or until the deadline. Reads what has arrived even if the deadline is past."""
+        has_looked = False
         while not ready():
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if left == 0 and has_looked:
                 return
+            has_looked = True
             if self._reading:
                 # The reading thread may be waiting for a long time, and only for bytes to read. So this thread writes the
                 # rest.
                 if self._outgoing and self._socket is not None and not self._writing:
                     self._write_rest(self._socket, left)
+                elif left == 0 and self._socket is not None and _wait_for(self._socket, False, 0):
+                    # The reading thread is about to handle these bytes.
+                    self._handed_over.wait(_HANDLE_SECONDS)
                 else:
                     self._handed_over.wait(left)
                 continue
@@ -166,7 +180,7 @@ class SyncTransport:
         self._writing = True
         self._lock.release()
         try:
-            _wait_for_room(connection, _WRITE_SECONDS if left is None else min(left, _WRITE_SECONDS))
+            _wait_for(connection, True, _WRITE_SECONDS if left is None else min(left, _WRITE_SECONDS))
         finally:
             self._lock.acquire()
             self._writing = False
@@ -184,13 +198,17 @@ class SyncTransport:
             buffered = isinstance(self._socket, tls.SSLSocket) and self._socket.pending()
             if not buffered:
                 until_check = self._session.until_check(self._timeout)
-                poll = self._poll
+                connection, poll = self._socket, self._poll
                 wants_to_write = bool(self._outgoing)
+                self._polling = True
                 self._lock.release()
                 try:
                     poll(wants_to_write, until_check if left is None else min(left, until_check))
                 finally:
                     self._lock.acquire()
+                    self._polling = False
+                    if self._socket is not connection:
+                        connection.close()
             if self._socket is not None:
                 try:
                     data = self._socket.recv(_RECEIVE)
@@ -224,7 +242,12 @@ class SyncTransport:
             self._session.lost(str(error))
 
     def _drop(self) -> None:
-        if self._socket is not None:
+        if self._socket is not None and self._polling:
+            # This wakes the reading thread, which then closes the socket. If it were closed here, that thread would not
+            # wake, or would wait for another socket that gets the same number.
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        elif self._socket is not None:
             self._socket.close()
         self._socket = None
         self._poll = _never
@@ -234,7 +257,8 @@ class SyncTransport:
         """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too.
 
         Returns without a connection soon after `deadline`: the last attempt may take up to a second longer. The next call
-        then continues the attempts.
+        then continues the attempts. Also returns without a connection if the client was closed, or if nothing needs a
+        connection any more.
         """
         begun = time.monotonic()
         if self._tries is not None and begun - self._tries[1] <= retry:
@@ -260,7 +284,9 @@ class SyncTransport:
                 raise
             self._drop()
             self._session.lost(str(error))
-            if self._closed or final or time.monotonic() + pause > begun + retry:
+            if self._closed:
+                return
+            if final or time.monotonic() + pause > begun + retry:
                 self._tries = None
                 self._session.give_up(error)
                 raise error
@@ -270,7 +296,7 @@ class SyncTransport:
                 time.sleep(pause if deadline is None else max(0.0, min(pause, deadline - time.monotonic())))
             finally:
                 self._lock.acquire()
-            if deadline is not None and time.monotonic() >= deadline:
+            if not self._session.busy or (deadline is not None and time.monotonic() >= deadline):
                 return
             pause = min(2 * pause, 1.0)
 
@@ -309,15 +335,15 @@ def _never(_write: bool, _timeout: float) -> None:
     """Does not wait, because there is no socket."""
 
 
-def _wait_for_room(connection: socket.socket, seconds: float) -> None:
-    """Waits until the socket can be written, for `seconds` at most."""
+def _wait_for(connection: socket.socket, write: bool, seconds: float) -> bool:
+    """Waits until the socket can be read, or written if `write` is true, for `seconds` at most. Returns whether it can."""
     with suppress(OSError, ValueError):  # another thread has closed it
         if hasattr(select, "poll"):
             poll = select.poll()
-            poll.register(connection, select.POLLOUT)
-            poll.poll(seconds * 1000)
-        else:
-            select.select([], [connection], [], seconds)
+            poll.register(connection, select.POLLOUT if write else select.POLLIN)
+            return bool(poll.poll(seconds * 1000))
+        return any(select.select([] if write else [connection], [connection] if write else [], [], seconds))
+    return False
 
 
 def _poller(connection: socket.socket) -> Callable[[bool, float], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -176,6 +177,34 @@ async def test_bad_input_is_explained(client: aio.AsyncClient) -> None:
         await client.memory.write(0x02000100, [300])
     with pytest.raises(framewire.WaitTimeout):
         await client.wait("lives == 77", timeout_frames=2)
+
+
+async def test_next_that_does_not_wait_returns_what_has_arrived(client: aio.AsyncClient, emulator: Client) -> None:
+    async with client.events() as events, client.watch("scratch[9]") as changes:
+        with pytest.raises(framewire.WaitTimeout):
+            await events.next(timeout=0)
+        with pytest.raises(framewire.WaitTimeout):
+            await changes.next(timeout=0)
+        # The event loop does not run until the events have arrived.
+        with emulator.watch("scratch[9]") as seen:
+            emulator.write("scratch[9]", 5)
+            seen.next(5)
+        emulator.reset()
+        time.sleep(0.3)  # noqa: ASYNC251
+        assert (await events.next(timeout=0)).name == "reset"
+        assert (await changes.next(timeout=0)).new == 5
+
+
+@pytest.mark.parametrize("closes_client", [False, True])
+async def test_close_wakes_tasks_that_wait_for_an_event(client: aio.AsyncClient, closes_client: bool) -> None:
+    streams: list[Any] = [await client.events(), await client.watch("scratch[9]")]
+    tasks = [asyncio.ensure_future(stream.next()) for stream in streams]
+    await asyncio.sleep(0.1)
+    for each in [client] if closes_client else streams:
+        await each.close()
+    for task in tasks:
+        with pytest.raises(framewire.FramewireError, match="closed"):
+            await asyncio.wait_for(task, 5)
 
 
 async def test_calls_of_a_closed_client_fail(server: Server) -> None:

@@ -31,6 +31,55 @@ def test_watches_and_events_that_were_closed_do_not_wait(emulator: Client) -> No
                 stream.next(10)
 
 
+@pytest.mark.parametrize("is_reading", [False, True])
+def test_next_that_does_not_wait_returns_what_has_arrived(server: Server, emulator: Client, is_reading: bool) -> None:
+    with framewire.connect(server.url) as client, client.events() as events, client.watch("scratch[9]") as changes:
+        reader = threading.Thread(target=lambda: client.wait("scratch[10] == 1"))
+        if is_reading:
+            # This thread reads the client's socket. It must also handle what comes for others.
+            reader.start()
+            time.sleep(0.1)
+        for stream in (events, changes):
+            with pytest.raises(framewire.WaitTimeout):
+                stream.next(timeout=0)
+        with emulator.watch("scratch[9]") as seen:
+            emulator.write("scratch[9]", 5)
+            seen.next(5)
+        emulator.reset()
+        time.sleep(0.3)
+        assert events.next(timeout=0).name == "reset"
+        assert changes.next(timeout=0).new == 5
+        if is_reading:
+            emulator.write("scratch[10]", 1)
+            reader.join(10)
+
+
+@pytest.mark.parametrize("closes_client", [False, True])
+def test_close_wakes_threads_that_wait_for_an_event(server: Server, emulator: Client, closes_client: bool) -> None:
+    """One of the threads reads the socket, and the other one waits for it."""
+    emulator.pause()
+    client = framewire.connect(server.url)
+    streams = [client.events(), client.watch("scratch[9]")]
+    errors: list[FramewireError] = []
+
+    def wait(stream: Any) -> None:
+        with pytest.raises(FramewireError, match="closed") as caught:
+            stream.next()
+        errors.append(caught.value)
+
+    threads = [threading.Thread(target=wait, args=(stream,), daemon=True) for stream in streams]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    closed: list[Any] = [client] if closes_client else streams
+    for each in closed:
+        each.close()
+    for thread in threads:
+        thread.join(5)
+    assert len(errors) == 2
+    client.close()
+
+
 def test_events_that_the_server_has_ended_do_not_wait(emulator: Client) -> None:
     with emulator.events() as events:
         for watch in emulator.call("watches", changes=False)["watches"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import subprocess
+import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -180,6 +181,23 @@ def test_a_watch_that_was_closed_runs_no_frame(game: Core) -> None:
     with pytest.raises(FramewireError, match="was closed"):
         watch.next()
     assert game.frame() == frame
+
+
+def test_close_wakes_a_thread_that_waits_for_a_change(game: Core) -> None:
+    changes = game.watch("scratch[9]")
+    errors: list[FramewireError] = []
+
+    def wait() -> None:
+        with pytest.raises(FramewireError, match="the watch was closed") as caught:
+            changes.next(timeout=20)
+        errors.append(caught.value)
+
+    thread = Thread(target=wait)
+    thread.start()
+    time.sleep(0.1)
+    changes.close()
+    thread.join(5)
+    assert len(errors) == 1
 
 
 def test_the_clock_follows_this_machine_again_after_a_recording_and_a_replay(tmp_path: Path) -> None:

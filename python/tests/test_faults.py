@@ -374,6 +374,33 @@ def test_next_keeps_its_timeout_while_the_server_is_away(paused: Client, proxy: 
         assert 1.5 < time.monotonic() - begun < 4
 
 
+@pytest.mark.parametrize("is_away", [False, True])
+@pytest.mark.parametrize("closes_client", [False, True])
+def test_close_wakes_a_thread_that_waits_for_a_server_that_is_away(
+    emulator: Client, proxy: Proxy, is_away: bool, closes_client: bool
+) -> None:
+    client = framewire.connect(proxy.url, retry=20)
+    events = client.events()
+    errors: list[framewire.FramewireError] = []
+
+    def wait() -> None:
+        with pytest.raises(framewire.FramewireError, match="closed") as caught:
+            events.next()
+        errors.append(caught.value)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    time.sleep(0.2)
+    if is_away:
+        proxy.refuse = True
+        proxy.cut()
+        time.sleep(0.5)
+    (client if closes_client else events).close()
+    thread.join(5)
+    assert len(errors) == 1
+    client.close()
+
+
 def test_a_handshake_that_comes_byte_by_byte_ends_in_time() -> None:
     def answer(listener: socket.socket) -> None:
         connection, _ = listener.accept()
