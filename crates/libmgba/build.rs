@@ -81,7 +81,7 @@ fn compile_shim(include: &Path) {
 /// Builds libmgba if it was not built before. Returns the folder of the library and its headers.
 fn build_library() -> PathBuf {
     println!("cargo::rerun-if-changed={SCRIPT}");
-    // The script records the profile with these programs.
+    // The script runs these programs to record a profile, with which the compiler optimises libmgba.
     println!("cargo::rerun-if-changed=programs");
     for name in SCRIPT_VARIABLES {
         println!("cargo::rerun-if-env-changed={name}");

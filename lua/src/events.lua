@@ -1,4 +1,5 @@
--- Sends events to the links: at most one binary frame with events after each frame of the game.
+-- Sends events to the links, which are clients that send binary frames: at most one binary frame with events after each
+-- frame of the game.
 
 local connection = require "connection"
 local emulator = require "emulator"

@@ -55,7 +55,8 @@ class Settings:
 
 
 LONGEST = 3600
-"""The largest number of steps in an episode of the comparison: four minutes of game time."""
+"""The largest number of steps in an episode of the comparison. A step is four frames, so this is four minutes of game
+time."""
 
 
 def observed(observations: Any) -> torch.Tensor:

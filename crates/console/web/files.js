@@ -131,6 +131,7 @@ function serverName(name) {
  */
 export async function loadState(app, action, message, emulator = selectedName(app)) {
   checkMayLoad(app);
+  // While the page copies actions (`api.copying`), no state is loaded, so there is nothing to undo.
   const back = app.api.copying.value ? undefined : await wayBack(app, emulator);
   await app.api.act(action);
   const undo = () =>

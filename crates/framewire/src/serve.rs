@@ -68,6 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     // Dropped at the end of this function; this sends the remaining traces.
     let _traces = start_log(&settings)?;
+    // The limit on open files also limits the HTTP connections. It is lower if scripts can open sockets.
     let connections = process::set_limit(!settings.lua.is_empty() || settings.allow_script == Some(true));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(settings, connections))?;

@@ -1,5 +1,5 @@
--- A simple echo script, like the one that the study of 2025 used: it answers each message with the same message.
--- `framewire-lab` compares it with Framewire's script. It has no other use.
+-- A simple echo script, like the one that the load-test study of 2025 used (docs/study.md): it answers each message
+-- with the same message. `framewire-lab` compares it with Framewire's script. It has no other use.
 --
 -- It works as such scripts usually do. The queue for new connections has mGBA's default length, 1, and the script
 -- accepts one connection per frame. For each connection, mGBA adds a frame callback, which calls the connection's

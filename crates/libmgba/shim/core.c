@@ -318,7 +318,7 @@ int fw_load_file(struct fw_core* self, const struct fw_rom* given) {
 
 void fw_close(struct fw_core* self) {
 	fw_scripts_detach(self);
-	/* Without a ROM, there is no save to close. */
+	/* fw_saves_cover makes libmgba close the save that is in use. Without a ROM, there is none. */
 	if (self->file) {
 		fw_saves_cover(self);
 	}

@@ -94,8 +94,8 @@ class Call(NamedTuple):
 # If an array has more bytes than this, `_digest` adds them up as 64-bit numbers, and computes the checksum of the sum.
 _LARGE = 65_536
 
-# The program's log of a worker's calls also has an entry for each save, because `Worker.save` makes the environments
-# continue from the saved states.
+# The program's log of a worker's calls also has an entry for each save, so that `Worker.replay` repeats it: after
+# `Worker.save`, the environments continue from the saved states.
 SAVE = Call("save", ())
 
 

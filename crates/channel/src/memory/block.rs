@@ -32,9 +32,13 @@ pub struct Block {
     mapping: Mapping,
     path: CString,
     side: Side,
+    /// How many slots each side writes.
     slots: usize,
+    /// The size of each side's memory for long messages, in bytes.
     bulk: usize,
+    /// The size of the extra memory, in bytes.
     extra: usize,
+    /// Whether there are memory barriers across processes.
     barriers: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A catalog of the routes under `/v1`, made from their descriptions and declarations. A front end of another crate can
-//! be added to it.
+//! A catalog of the routes under `/v1`, made from their descriptions and declarations. The path of a front end of
+//! another crate, such as `/mcp`, can be added to it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

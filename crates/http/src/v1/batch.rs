@@ -15,6 +15,7 @@ use crate::reading::fields::{Context, Encoding, Object, shown, wrong_value};
 use crate::routing::prelude::*;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
+    // `judged_later`: read-only callers may send batches too. Their rights are checked for each operation.
     OpenApiRouter::new().routes(routes!(batch).judged_later())
 }
 
@@ -190,6 +191,7 @@ impl Plan {
         let first = self.ops.len();
         let in_domain = if object.contains_key("domain") { operations::in_domain(&name) } else { None };
         let form = match in_domain.or_else(|| operations::row(&name)) {
+            // An operation of the table. Its address may be an expression that the emulator computes.
             Some(row) => match convenience::read_computed(row.name, &object, context, &mut self.ops) {
                 Some(form) => form?,
                 None => {

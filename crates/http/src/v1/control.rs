@@ -27,8 +27,8 @@ pub(crate) struct AtFrame {
     pub(crate) frame: u32,
 }
 
-/// Performs an operation whose result is not part of the reply. If it is refused because of an address that it reads or
-/// writes, returns the problem.
+/// Performs an operation whose result is not part of the reply. If the emulator refuses the operation because of an
+/// address, the problem names the parameter `address`.
 pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>> {
     let outcome = selected.perform_checked(selected.keyed(op)).await?;
     let frame = outcome.frame;

@@ -25,7 +25,8 @@ pub struct Sample {
     pub correct: u64,
     /// How many requests got no correct reply, by the kind of failure.
     pub failures: BTreeMap<String, u64>,
-    /// Correct replies per second. Without requests, frames per second. `None` for a stampede.
+    /// Correct replies per second. Without requests, frames per second. `None` for a stampede, in which many clients
+    /// connect at once.
     pub rate: Option<f64>,
     /// The latencies of correct replies. If the client is wrk, they include those of other replies. At a fixed rate,
     /// latencies are measured from the intended send time.

@@ -72,7 +72,7 @@ pub struct StudySession {
     /// The machine, if it is not the one on which the study began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// How many windows were measured at the same time at low rates, if more than one.
+    /// How many mGBA windows were measured at the same time at low rates, if more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<usize>,
 }
@@ -143,7 +143,7 @@ pub struct SessionOptions {
     pub command: Vec<String>,
     /// Whether the session may be measured on a machine other than the one on which the study began.
     pub machines: Machines,
-    /// How many windows are measured at the same time at low rates.
+    /// How many mGBA windows are measured at the same time at low rates.
     pub windows: usize,
 }
 
@@ -232,7 +232,7 @@ impl Archive {
             Script::BOTH.map(plan::idle).into_iter().filter_map(|name| Some((other.result(&name)?, name)));
         let results: Vec<(Idle, String)> = results.collect();
         if results.is_empty() {
-            bail!("{} has no idle connection; measure one with --only {IDLE} --out", other.folder.display());
+            bail!("{0} has no idle connection; measure one with --only {IDLE} --out {0}", other.folder.display());
         }
         for (result, name) in results {
             self.keep(&name, &result)?;

@@ -140,6 +140,7 @@ pub fn row(group: &str, bytes: Option<usize>, load: Load) -> String {
     }
 }
 
+/// The part of a row's name that describes its messages: `uuid`, or their size in bytes.
 fn payload(bytes: Option<usize>) -> String {
     bytes.map_or("uuid".to_owned(), |bytes| bytes.to_string())
 }

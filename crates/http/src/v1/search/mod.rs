@@ -25,6 +25,7 @@ mod find;
 mod shapes;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
+    // `judged_later`: read-only callers may begin searches too. `Owner` decides which searches a caller may change.
     OpenApiRouter::new()
         .routes(routes!(list, begin).judged_later())
         .routes(routes!(candidates, remove).judged_later())

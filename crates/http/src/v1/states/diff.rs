@@ -89,6 +89,7 @@ async fn diff(
     let to = query.to.as_deref().map(str::parse::<Name>).transpose();
     let to = to.map_err(|error| Problem::at("to", &error.to_string()))?;
     let snapshots = snapshots.get()?;
+    // Reserves memory for the largest state; the flags do not matter for this.
     let _share = selected.share(&Op::SaveState { flags: 31 })?;
     let (old, new) = blocking(move || -> Result<_> {
         let read = |name: &Name| -> Result<Snapshot> { Ok(snapshots.read(name)?) };
