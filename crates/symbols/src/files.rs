@@ -34,7 +34,7 @@ struct Current {
 struct File {
     /// The path of the file; `None` for a memory map that is built in.
     path: Option<PathBuf>,
-    /// When the file was last written.
+    /// When the file was last written before it was read.
     modified: Option<SystemTime>,
     symbols: Arc<Symbols>,
     /// The game that the file belongs to.
@@ -58,7 +58,7 @@ impl SymbolFiles {
     pub fn add_memory_map(&mut self, text: &str) -> Result<(), Box<toml::de::Error>> {
         let mut symbols = Symbols::default();
         let rom = symbols.add_memory_map(text)?;
-        self.add(File::new(None, symbols, rom));
+        self.add(File::new(symbols, rom));
         Ok(())
     }
 
@@ -136,16 +136,16 @@ fn joined<'a>(files: impl Iterator<Item = &'a File>) -> Arc<Symbols> {
 }
 
 impl File {
-    fn new(path: Option<PathBuf>, symbols: Symbols, rom: Option<Rom>) -> File {
+    /// A memory map that is built in.
+    fn new(symbols: Symbols, rom: Option<Rom>) -> File {
         let owner = rom.map_or(Owner::First, Owner::Named);
-        let modified = path.as_deref().and_then(modified);
-        File { path, modified, symbols: Arc::new(symbols), owner }
+        File { path: None, modified: None, symbols: Arc::new(symbols), owner }
     }
 
     fn read(path: &Path) -> Result<File, SymbolError> {
         let mut symbols = Symbols::default();
-        let rom = symbols.load(path)?;
-        Ok(File::new(Some(path.to_owned()), symbols, rom))
+        let (rom, modified) = symbols.load(path)?;
+        Ok(File { path: Some(path.to_owned()), modified, ..File::new(symbols, rom) })
     }
 
     /// Called before the names are used for a game that the emulator has loaded: another game, a rebuilt ROM, or the
@@ -214,6 +214,33 @@ mod tests {
         // While the emulator is not connected, the names of its latest game stay.
         assert!(files.ready(Some(1)).is_none() && files.ready(None).is_some());
         assert_eq!(address(&files, &one, "score"), Some(0x0200_0048));
+    }
+
+    /// A named pipe gets a new modification time with each write, like a file.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_changed_while_it_was_read_is_read_again() {
+        use std::io::Write;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sym");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let mut files = SymbolFiles::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut pipe = fs::File::options().write(true).open(&path).unwrap();
+                // A pipe holds less than this, so the file is being read when the write ends.
+                pipe.write_all("02000040 other\n".repeat(20_000).as_bytes()).unwrap();
+                std::thread::sleep(Duration::from_millis(50));
+                pipe.write_all(b"02000044 score\n").unwrap();
+            });
+            files.load(&path).unwrap();
+        });
+        assert_eq!(files.read_for(None).find("score").unwrap().address, 0x0200_0044);
+        let written = modified(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "02000048 score\n").unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        assert_eq!(address(&files, &game("ONE", "A", 1), "score"), Some(0x0200_0048));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use framewire_expression::{Names, Symbol, Type, Variable};
 use framewire_protocol::number::lua_integer;
@@ -68,16 +71,21 @@ pub enum SymbolError {
 
 impl Symbols {
     /// Adds the symbols of a file, except for names that are already known. Returns the game that the file names, if it
-    /// names one.
+    /// names one, and when the file was last written before it was read.
     ///
     /// # Errors
     /// If the file cannot be read, is too large or not valid, or contains no symbols.
-    pub(crate) fn load(&mut self, path: &Path) -> Result<Option<Rom>, SymbolError> {
+    pub(crate) fn load(&mut self, path: &Path) -> Result<(Option<Rom>, Option<SystemTime>), SymbolError> {
         let read = |error| SymbolError::Read(path.to_owned(), error);
-        if std::fs::metadata(path).map_err(read)?.len() > MAX_FILE {
+        let mut file = File::open(path).map_err(read)?;
+        // If the file is written while it is read, it has a later time than this, so it counts as changed.
+        let metadata = file.metadata().map_err(read)?;
+        let modified = metadata.modified().ok();
+        if metadata.len() > MAX_FILE {
             return Err(SymbolError::TooLarge(path.to_owned()));
         }
-        let bytes = std::fs::read(path).map_err(read)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(read)?;
         let text = String::from_utf8_lossy(&bytes);
         let before = self.by_name.len();
         let mut rom = None;
@@ -85,7 +93,7 @@ impl Symbols {
             let table =
                 TextTable::parse(&text).map_err(|problem| SymbolError::Text(path.to_owned(), problem))?;
             self.text = Some(Arc::new(table));
-            return Ok(None);
+            return Ok((None, modified));
         }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
             rom =
@@ -98,7 +106,7 @@ impl Symbols {
         if self.by_name.len() == before && self.variables.by_name.is_empty() {
             return Err(SymbolError::Nothing(path.to_owned()));
         }
-        Ok(rom)
+        Ok((rom, modified))
     }
 
     /// Adds the fields of a memory map, which has the format of the demo game's memory map. Returns the game that the
