@@ -3,6 +3,7 @@
 import { button, choice, codeInput, field, lineForm } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { hex } from "./hexgrid.js";
+import { expressionOf } from "./symbols.js";
 
 /** @import { SymbolInfo } from "./symbols.js" */
 
@@ -109,13 +110,13 @@ function problemOf(text, value, type) {
 }
 
 /**
- * The expression for the value at an address. It is a symbol's name if the symbol begins there and is a single value of
- * this type. Otherwise, it contains the type and the address, such as `u16[0x02000044]`.
+ * The expression for the value at an address. It is usually a symbol's name if the symbol begins there and is a single
+ * value of this type. Otherwise, it contains the type and the address, such as `u16[0x02000044]`.
  * @type {(memory: MemoryAccess, address: number, type: Type) => string}
  */
 function expression(memory, address, type) {
   const symbol = memory.symbol(address);
-  if (symbol?.type === type && symbol.count === 1 && symbol.address === address) return symbol.name;
+  if (symbol?.type === type && symbol.count === 1 && symbol.address === address) return expressionOf(symbol);
   const domain = memory.domain();
   return `${type}[${domain === "" ? "" : `${domain}:`}0x${hex(address, domain === "" ? 8 : 4)}]`;
 }

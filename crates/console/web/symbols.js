@@ -1,6 +1,7 @@
 /** The symbols, which are names for addresses, from the server's symbol files. */
 
 import { isRejection } from "./api.js";
+import { hex } from "./hexgrid.js";
 import { Store } from "./store.js";
 
 /**
@@ -15,6 +16,11 @@ import { Store } from "./store.js";
  * @property {string} [type] The type, such as `u16`. Many symbol files have no types.
  * @property {number} count The number of elements, for arrays.
  */
+
+/** Words that have another meaning in expressions than the symbol with this name. */
+const RESERVED = new Set("and or not true false frame u8 i8 u16 i16 u32 i32".split(" "));
+/** The names that an expression can contain. */
+const NAME = /^[\p{L}_.@][\p{L}\p{N}_.@$]*$/u;
 
 /** The symbols of the selected emulator's game, sorted by address. */
 export class Symbols {
@@ -105,6 +111,15 @@ export class Symbols {
     }
     this.all.set(all.sort((a, b) => a.address - b.address));
   }
+}
+
+/**
+ * The expression for the value of a symbol with a type: its name, or its type and address if an expression cannot contain
+ * the name.
+ * @type {(symbol: SymbolInfo) => string}
+ */
+export function expressionOf({ name, type, address }) {
+  return NAME.test(name) && !RESERVED.has(name) ? name : `${type}[0x${hex(address, 8)}]`;
 }
 
 /**

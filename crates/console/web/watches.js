@@ -6,6 +6,7 @@ import { el, freshId, setText } from "./dom.js";
 import { plot } from "./plot.js";
 import { Redraw } from "./redraw.js";
 import { Series } from "./series.js";
+import { expressionOf } from "./symbols.js";
 import { watched, watchExpression } from "./watchlist.js";
 import { WatchSubscription } from "./watchsubscription.js";
 
@@ -69,8 +70,10 @@ export class WatchesPanel {
         ...all
           .filter(({ type, count }) => type !== undefined && count === 1)
           .slice(0, 12)
-          .map(({ name }) =>
-            button({ label: name, icon: "plus", kind: "quiet" }, () => watchExpression(name)),
+          .map((symbol) =>
+            button({ label: symbol.name, icon: "plus", kind: "quiet" }, () =>
+              watchExpression(expressionOf(symbol)),
+            ),
           ),
       );
     });

@@ -188,6 +188,23 @@ test("a byte is added to the watches from the memory panel", async ({ console: p
   await expect(watches.locator(".watch .name")).toHaveText(/score|u32\[0x02000044\]/);
 });
 
+test("the symbol `frame` is watched, and not the frame counter", async ({ console: page, server }) => {
+  await server.holdAt(60);
+  const value = 123_456;
+  await server.batch({ op: "write32", address: 0x0200_0008, value });
+  const memory = await page.tab("Memory");
+  await goTo(memory, "frame");
+  await expect(memory.locator(".inspector h2")).toContainText("frame");
+  await memory.getByRole("button", { name: "Watch" }).click();
+  const watches = await page.tab("Watches");
+  await expect(watches.locator(".watch .name")).toHaveText(["u32[0x02000008]"]);
+  await expect(watches.locator(".watch .value")).toHaveText([String(value)]);
+  // The button in Watches watches the same.
+  await watches.getByRole("button", { name: "Stop watching u32[0x02000008]" }).click();
+  await watches.locator(".chips").getByRole("button", { name: "frame", exact: true }).click();
+  await expect(watches.locator(".watch .name")).toHaveText(["u32[0x02000008]"]);
+});
+
 test("snapshots are saved with a picture, loaded, renamed and deleted", async ({ console: page, server }) => {
   const panel = await page.tab("Snapshots");
   await server.batch({ op: "pause" }, { op: "write32", address: SCRATCH, value: 1234 });
