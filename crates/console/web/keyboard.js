@@ -79,7 +79,8 @@ function codeName(code) {
 
 /**
  * Sends the mapped keys of the keyboard to `controller`, unless the focused element needs them. If `screen` has the
- * focus, all mapped keys go to the game, except Tab, Escape, and combinations with Ctrl, Alt or Meta.
+ * focus, all mapped keys go to the game, except Tab, Escape, and combinations with Ctrl, Alt or Meta. A mapped Ctrl, Alt or
+ * Meta key is a key of the game like any other, and makes no combinations.
  * @type {(controller: Controller, screen: HTMLElement) => void}
  */
 export function playByKeyboard(controller, screen) {
@@ -88,7 +89,8 @@ export function playByKeyboard(controller, screen) {
   const update = () => controller.hold("keyboard", held.values());
   addEventListener("keydown", (event) => {
     const key = mapping.value[event.code];
-    if (key === undefined || !plays(event, screen)) return;
+    const codes = [event.code, ...held.keys()];
+    if (key === undefined || isCombination(event, codes) || !plays(event, screen)) return;
     event.preventDefault();
     held.set(event.code, key);
     update();
@@ -105,11 +107,22 @@ export function playByKeyboard(controller, screen) {
 }
 
 /**
+ * Whether a key is pressed together with Ctrl, Alt or Meta. The keys in `playing` do not count, because they are keys of
+ * the game.
+ * @type {(event: KeyboardEvent, playing?: readonly string[]) => boolean}
+ */
+export function isCombination({ ctrlKey, altKey, metaKey }, playing = []) {
+  /** @type {(name: string) => boolean} */
+  const isFree = (name) => !playing.some((code) => code === `${name}Left` || code === `${name}Right`);
+  return (ctrlKey && isFree("Control")) || (altKey && isFree("Alt")) || (metaKey && isFree("Meta"));
+}
+
+/**
  * Whether a key may run a command of the page. It may not if it belongs to the game, to a field or to a button.
  * @type {(event: KeyboardEvent) => boolean}
  */
 export function mayCommand(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return false;
+  if (isCombination(event) || event.defaultPrevented) return false;
   if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
   const target = event.target;
   if (!(target instanceof Element)) return true;
@@ -123,8 +136,7 @@ export function mayCommand(event) {
  */
 function plays(event, screen) {
   if (!keyboardPlays.value || event.defaultPrevented) return false;
-  if (event.ctrlKey || event.altKey || event.metaKey || event.code === "Tab" || event.code === "Escape")
-    return false;
+  if (event.code === "Tab" || event.code === "Escape") return false;
   const target = event.target;
   if (!(target instanceof Element) || target === screen) return true;
   if (target.closest("input, select, textarea, dialog, [role=grid], [role=tablist], [data-own-keys]"))

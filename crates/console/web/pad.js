@@ -1,7 +1,7 @@
 /** The on-screen controller, for touch and mouse. It handles several pointers, and each can slide over keys. */
 
 import { el } from "./dom.js";
-import { mapping, nameOf } from "./keyboard.js";
+import { isCombination, mapping, nameOf } from "./keyboard.js";
 import { isKey, KEYS, keysOf } from "./keys.js";
 import { isGameBoy } from "./status.js";
 
@@ -76,7 +76,7 @@ function keyButton(key, controller) {
   // While the button has the focus, Space and Enter press it, even if they are mapped to other keys.
   const source = `button ${key}`;
   button.addEventListener("keydown", (event) => {
-    if (event.key !== " " && event.key !== "Enter") return;
+    if ((event.key !== " " && event.key !== "Enter") || isCombination(event)) return;
     event.preventDefault();
     controller.hold(source, [key]);
   });

@@ -141,7 +141,9 @@ export class Timeline {
       this.#slider.addEventListener(type, () => setTimeout(() => void this.#end()));
     // After the user has moved the slider with a pointer, the keyboard controls the game again.
     this.#slider.addEventListener("pointerup", () => focus.focus({ preventScroll: true }));
-    this.#back.addEventListener("pointerdown", () => this.#hold());
+    this.#back.addEventListener("pointerdown", ({ button }) => {
+      if (button === 0) this.#hold();
+    });
     for (const type of /** @type {const} */ (["pointerup", "pointercancel", "pointerleave"]))
       this.#back.addEventListener(type, () => this.#release());
     addEventListener("keydown", (event) => {

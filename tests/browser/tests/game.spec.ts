@@ -193,6 +193,42 @@ test("keys can be remapped, and the page remembers the mapping", async ({ consol
   await page.page.keyboard.up("x");
 });
 
+test("keys together with Ctrl are not keys of the game, and a mapped Alt is one", async ({
+  console: page,
+}) => {
+  const { keyboard } = page.page;
+  const panel = await page.tab("Input");
+  await panel.getByRole("button", { name: /^B Z/ }).click();
+  await keyboard.press("Alt");
+  await page.screen.focus();
+  // The mapped key itself, and another key together with it.
+  await keyboard.down("Alt");
+  await page.expectLit("B");
+  await keyboard.down("x");
+  await page.expectLit("A", "B");
+  await keyboard.up("Alt");
+  await page.expectLit("A");
+  await keyboard.up("x");
+  await page.expectLit();
+  // Ctrl is not mapped. A key with it reaches neither the game nor a focused key of the controller.
+  await page.page.evaluate(() => {
+    const seen: string[] = [];
+    for (const key of document.querySelectorAll(".pad [data-key]"))
+      new MutationObserver(() => key.classList.contains("held") && seen.push(key.className)).observe(key, {
+        attributeFilter: ["class"],
+      });
+    Object.assign(window, { seen });
+  });
+  await keyboard.press("Control+x");
+  await page.page.locator(".pad [data-key=A]").focus();
+  await keyboard.press("Control+Enter");
+  expect(await page.page.evaluate(() => (window as unknown as { seen: string[] }).seen)).toEqual([]);
+  await keyboard.down("Enter");
+  await page.expectLit("A");
+  await keyboard.up("Enter");
+  await page.expectLit();
+});
+
 test("a key press lights the lamp in the picture within 50 ms", async ({ console: page }) => {
   await page.canvas.evaluate(collectLatencies, LAMPS.get("A") ?? { x: 0, y: 0, lit: [] });
   const times = (): Promise<number[]> =>

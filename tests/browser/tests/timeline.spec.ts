@@ -73,6 +73,23 @@ test("a running game goes back while Comma is held, and then runs on", async ({ 
     .toBe("rewind");
 });
 
+test("only the main mouse button on Rewind goes back", async ({ console: page, server }) => {
+  await server.holdAt(300);
+  const slider = page.page.getByRole("slider", { name: "Timeline" });
+  await expect(slider).toHaveValue("300");
+  await page.button("Rewind").hover();
+  for (const button of ["right", "middle"] as const) {
+    await page.page.mouse.down({ button });
+    await page.page.waitForTimeout(300);
+    await page.page.mouse.up({ button });
+  }
+  await expect(slider).toHaveValue("300");
+  expect((await server.state()).frame).toBe(300);
+  await page.page.mouse.down();
+  await expect.poll(async () => (await server.state()).frame).toBeLessThan(280);
+  await page.page.mouse.up();
+});
+
 test("a running game runs on after Comma was held twice over a slow connection", async ({
   console: page,
   server,
