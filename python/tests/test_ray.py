@@ -37,7 +37,7 @@ from framewire.errors import InvalidData, InvalidRequest, RomError, StatesLost
 from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection, _metrics, rllib, sizing
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
-from framewire.ray._nodes import Place
+from framewire.ray._nodes import Node, Place
 from framewire.search import Explorer, GoExplore, Job
 from tests import test_envs
 from tests.clusters import STORE, small_cluster
@@ -409,6 +409,89 @@ def test_a_worker_accepts_only_its_program() -> None:
         owner.close()
         thread.join(30)
         assert not thread.is_alive()
+
+
+@pytest.fixture
+def link(monkeypatch: pytest.MonkeyPatch) -> Iterator[_actors.Link]:
+    """A link to a worker that is a thread of this process. Its method `wait` sleeps, and then returns its arguments."""
+    monkeypatch.setattr(_actors.Link, "has_ended", lambda _: False)
+    secret = b"s" * _connection.SECRET_BYTES
+
+    def perform(_: str, arguments: tuple[Any, ...]) -> Any:
+        time.sleep(arguments[0])
+        return arguments
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        owner = _connection.connect(listener.getsockname(), secret, 30)
+        worker = _connection.accept(listener, secret)
+    thread = threading.Thread(target=_connection.serve, args=(worker, perform))
+    thread.start()
+    options: dict[str, Any] = {"resources": None, "runtime_env": None, "start_timeout": 30, "call_timeout": 0.5}
+    pool = _actors.Actors(Filler, timeout_name="step_timeout", **options)
+    yield _actors.Link(pool, Node("id", "host", 1, ("host", 1)), None, owner)
+    owner.close()
+    thread.join(30)
+    worker.close()
+
+
+def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one(link: _actors.Link) -> None:
+    for _ in range(2):
+        with pytest.raises(FleetError, match=r"did not answer within 0\.5 s"):
+            link.call("wait", 0.8, "late")
+    time.sleep(1)
+    assert link.call("wait", 0, "next") == (0, "next")
+    # The late answer comes while the next one is waited for.
+    with pytest.raises(FleetError, match="did not answer"):
+        link.call("wait", 0.7, "late")
+    assert link.call("wait", 0, "next") == (0, "next")
+
+
+def test_an_answer_that_was_cut_off_is_not_taken_for_the_next_one(
+    link: _actors.Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_next_message(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        link.call("wait", 0, "cut")
+    with pytest.raises(_connection.ConnectionLostError):
+        link.call("wait", 0, "next")
+
+
+def interrupt_next_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupts the program after it has received the head of a message, as Ctrl-C does."""
+    receive = _connection.Connection._bytes
+
+    def interrupted(connection: _connection.Connection, length: int) -> bytearray:
+        data = receive(connection, length)
+        if threading.current_thread() is not threading.main_thread():
+            return data
+        monkeypatch.setattr(_connection.Connection, "_bytes", receive)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_connection.Connection, "_bytes", interrupted)
+
+
+def test_a_fleet_continues_after_late_answers_and_interrupts(second: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), 12)
+    with Fleet(None, "memory", num_envs=ENVS, step_timeout=3) as fleet:
+        found: list[Any] = [fleet.reset(seed=5)[0].copy()]
+        for step in range(12):
+            if step == 4:
+                process = fleet._groups[0].process
+                os.kill(process, signal.SIGSTOP)
+                with pytest.raises(FleetError, match="did not answer within 3 s"):
+                    fleet.state_hashes()
+                os.kill(process, signal.SIGCONT)
+            fleet.send(actions(step))
+            if step == 8:
+                time.sleep(1)
+                interrupt_next_message(monkeypatch)
+                with pytest.raises(KeyboardInterrupt):
+                    fleet.recv()
+            found.append(received(fleet))
+        found.append(fleet.state_hashes())
+        assert_same(found, expected)
+        assert sum(stats.restarts for stats in fleet.stats()) == 1
 
 
 def test_progress_and_metrics_name_nodes_and_restarts(second: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,36 +148,42 @@ class Link:
         self._unsent: ConnectionLostError | None = None
         # Whether Ray has reported that the worker has ended.
         self._has_ended = False
+        # How many answers will come before the others that nobody waits for any more.
+        self._late = 0
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Calls a method of a worker that has no other open call, and waits for the answer.
+
+        If the wait times out or is interrupted, the answer is dropped when it comes. Raises one of `LOST` if the worker is
+        lost.
+        """
+        self.ask(name, *arguments)
+        try:
+            reply = self.reply()
+        except BaseException:
+            self._late += 1
+            raise
+        return self.value(reply)
 
     def ask(self, name: str, *arguments: Any) -> None:
-        """Sends a method call. If the worker is lost, `reply` and `answer` raise the exception."""
+        """Sends a method call. If the worker is lost, `reply` raises the exception."""
         try:
             self._connection.send((name, arguments))
         except ConnectionLostError as error:
             self._unsent = error
 
-    def answer(self) -> Any:
-        """Waits for the reply to the oldest open call, and returns its value or raises its exception.
-
-        Raises one of `LOST` if the worker is lost.
-        """
-        return self.value(self.reply())
-
     def reply(self, places: Sequence[Array] = (), *, has_come: bool = False) -> Reply:
-        """Waits for the reply to the oldest open call.
+        """Waits for the reply to the oldest open call. Raises one of `LOST` if the worker is lost.
 
         Args:
             places: Arrays that receive the large arrays of the reply, if the sizes are equal.
             has_come: Whether `wait` has already returned this link.
         """
-        if self._unsent is not None:
-            raise self._unsent
-        if not has_come and not wait([self], self._pool.call_timeout):
-            raise self._pool.too_late(self._node)
-        if self._has_ended:
-            self._pool.answer(self._node, self._serving)
-        reply: Reply = self._connection.receive([place.data.cast("B") for place in places])
-        return reply
+        while self._late:
+            self._next((), has_come)
+            self._late -= 1
+            has_come = False
+        return self._next(places, has_come)
 
     def value(self, reply: Reply) -> Any:
         """Returns the value of a reply, or raises its exception."""
@@ -196,9 +202,24 @@ class Link:
         """The file descriptor of the socket, for selectors."""
         return self._connection.fileno()
 
+    def cut(self) -> None:
+        """Makes the worker count as lost: the next reply raises one of `LOST`."""
+        self._connection.cut()
+
     def close(self) -> None:
         """Ends the connection, and with it the worker's method `serve`."""
         self._connection.close()
+
+    def _next(self, places: Sequence[Array], has_come: bool) -> Reply:
+        """Waits for the next reply, even if it is late."""
+        if self._unsent is not None:
+            raise self._unsent
+        if not has_come and not wait([self], self._pool.call_timeout):
+            raise self._pool.too_late(self._node)
+        if self._has_ended:
+            self._pool.answer(self._node, self._serving)
+        reply: Reply = self._connection.receive([place.data.cast("B") for place in places])
+        return reply
 
 
 def wait(links: Sequence[Link], timeout: float) -> list[Link]:

@@ -19,6 +19,7 @@ import struct
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,8 @@ class Connection:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.settimeout(timeout)
         self._socket = connected
+        # Whether a message was cut off, so that the next bytes are not the beginning of a message.
+        self._is_cut = False
 
     def fileno(self) -> int:
         """The file descriptor of the socket, for selectors."""
@@ -84,9 +87,32 @@ class Connection:
                 self._socket.sendall(each)
         except OSError as error:
             raise ConnectionLostError(str(error)) from None
+        except BaseException:
+            self.cut()
+            raise
 
     def receive(self, places: Sequence[memoryview] = ()) -> Any:
         """Waits for an object. Its large arrays are written into `places`, if the lengths are equal."""
+        if self._is_cut:
+            raise ConnectionLostError("an earlier message was cut off")
+        try:
+            return self._receive(places)
+        except BaseException:
+            self.cut()
+            raise
+
+    def cut(self) -> None:
+        """Makes the connection count as lost, after an interrupt in the middle of a message or of several calls."""
+        self._is_cut = True
+        # The other side learns of the end, and selectors report that this side can be read.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+
+    def _receive(self, places: Sequence[memoryview]) -> Any:
         length, count = _HEAD.unpack(self._bytes(_HEAD.size))
         data = self._bytes(count * _LENGTH.size + length)
         lengths = [each for (each,) in _LENGTH.iter_unpack(data[: count * _LENGTH.size])]
@@ -96,10 +122,6 @@ class Connection:
         for each in buffers:
             self._fill(each)
         return pickle.loads(memoryview(data)[count * _LENGTH.size :], buffers=buffers)
-
-    def close(self) -> None:
-        """Ends the connection."""
-        self._socket.close()
 
     def _bytes(self, length: int) -> bytearray:
         data = bytearray(length)

@@ -414,8 +414,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _ask(self, group: _Group, name: str, *arguments: Any) -> Any:
         """Calls a method of a worker that has no other open call, and waits for the answer."""
         assert group.link is not None
-        group.link.ask(name, *arguments)
-        return group.link.answer()
+        return group.link.call(name, *arguments)
 
     def _call(self, group: _Group, call: Call, into: int | None) -> None:
         """Begins a reset or a step. Observations go into the set of arrays `into`; None is the next set of `recv`."""
@@ -435,8 +434,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _play(self, group: _Group) -> None:
         """Sends the last call of the log to the worker."""
         assert group.link is not None
-        group.link.ask("play", group.log[-1].call, group.into)
+        # If Ctrl-C interrupts the program now, the result of this call can still be received.
         group.is_playing = True
+        group.link.ask("play", group.log[-1].call, group.into)
 
     def _move_rows(self, group: _Group, into: int) -> None:
         """Copies the last observations of a worker's environments into another set of arrays."""
@@ -505,12 +505,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             return
         try:
             assert group.link is not None
-            group.saved = group.link.answer()
+            reply = group.link.reply()
         except LOST as error:
             self._replace(group, error)
             return
-        group.log = group.log[group.saving :]
-        group.saving = None
+        saving, group.saving = group.saving, None
+        group.saved = group.link.value(reply)
+        group.log = group.log[saving:]
 
     # ---- workers ----
 
@@ -574,6 +575,11 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 cause = error
                 time.sleep(_actors.PAUSE * attempt)
                 continue
+            except BaseException:
+                if group.link is not None:
+                    # The new worker may not have the states of the environments. So the next call replaces it again.
+                    group.link.cut()
+                raise
             self._metrics.restarted(place.node)
             return
         raise FleetError(
