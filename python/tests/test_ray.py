@@ -13,6 +13,7 @@ import signal
 import socket
 import threading
 import time
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 import framewire
 import framewire.envs
 from framewire import search
+from framewire.envs import GameEnv
 from framewire.errors import InvalidData, InvalidRequest, RomError, StatesLost
 from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection, _metrics, rllib, sizing
 from framewire.ray import fleet as fleet_module
@@ -962,6 +964,36 @@ def test_a_game_file_without_a_rom_is_refused(tmp_path: Path) -> None:
         game.write_text(text)
         with pytest.raises(InvalidRequest, match="names no ROM"):
             GameFiles.collect(game, None, None, None)
+
+
+def test_a_game_in_an_archive_is_sent_or_found_on_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = framewire.envs.demo_game()
+    rom = (game.parent / "framewire-demo.gba").read_bytes()
+    with zipfile.ZipFile(tmp_path / "games.zip", "w") as archive:
+        archive.writestr("demo.gba", rom)
+        archive.writestr("more/other.gba", rom)
+    monkeypatch.chdir(tmp_path)
+    for path in ("games.zip/demo.gba", "games.zip/more/other.gba", str(tmp_path / "games.zip" / "demo.gba")):
+        for sent, files in (
+            (True, GameFiles.collect(game, "memory", path, None)),
+            (False, GameFiles.collect(game, "memory", None, path)),
+        ):
+            assert files.is_sent is sent
+            with files.unpacked() as (unpacked, found):
+                GameEnv(unpacked, "memory", rom=found).close()
+    for rom_path, node_rom in (("games.zip/no.gba", None), (None, "games.zip/no.gba")):
+        files = GameFiles.collect(game, "memory", rom_path, node_rom)
+        with files.unpacked() as (unpacked, found), pytest.raises(RomError, match=r"without no\.gba"):
+            GameEnv(unpacked, "memory", rom=found)
+    with pytest.raises(FileNotFoundError, match=r"none\.zip"):
+        GameFiles.collect(game, "memory", "none.zip/demo.gba", None)
+
+
+def test_a_game_file_with_a_byte_order_mark_is_sent(short: Path) -> None:
+    short.write_bytes(b"\xef\xbb\xbf" + short.read_bytes())
+    GameEnv(short).close()
+    with GameFiles.collect(short, None, None, None).unpacked() as (game, rom):
+        GameEnv(game, rom=rom).close()
 
 
 def test_a_relative_path_of_a_rom_on_the_node_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ class GameFiles:
 
     Attributes:
         files: The contents of these files, by the names under which `unpacked` writes them to one folder.
-        rom: The name of the ROM in `files`, or its path on every node if it is not sent.
+        rom: The path of the ROM in the folder of `unpacked`, or its path on every node if it is not sent.
         is_sent: Whether the ROM is in `files`.
     """
 
@@ -41,7 +41,7 @@ class GameFiles:
     ) -> GameFiles:
         """Reads the files of a scenario. With `node_rom`, the ROM is not read: each node has it at this path."""
         path = Path(game)
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         described = tomllib.loads(text)
         files: dict[str, bytes] = {}
         for reference in _references(described, scenario):
@@ -58,9 +58,10 @@ class GameFiles:
             source = path.parent / named
         else:
             source = Path(rom)
-        name = f"rom-{source.name}"
-        files[name] = source.read_bytes()
-        return cls(files, name, is_sent=True)
+        file = _file_of(source)
+        name = f"rom-{file.name}"
+        files[name] = file.read_bytes()
+        return cls(files, (name / source.relative_to(file)).as_posix(), is_sent=True)
 
     @property
     def size(self) -> int:
@@ -70,7 +71,7 @@ class GameFiles:
     @contextmanager
     def unpacked(self) -> Iterator[tuple[str, str]]:
         """Writes the files to a folder that exists until `with` ends. Yields the paths of the game file and the ROM."""
-        if not self.is_sent and not Path(self.rom).is_file():
+        if not self.is_sent and not _file_of(Path(self.rom)).is_file():
             raise RomError(
                 f"there is no ROM at {self.rom}; copy it to this path on every node, or leave out node_rom, so that the "
                 "fleet sends the ROM"
@@ -79,6 +80,11 @@ class GameFiles:
             for name, data in self.files.items():
                 Path(folder, name).write_bytes(data)
             yield os.path.join(folder, _GAME), os.path.join(folder, self.rom) if self.is_sent else self.rom
+
+
+def _file_of(rom: Path) -> Path:
+    """The file with this ROM: the archive if the path names a game in one, as in `pack.zip/red.gba`."""
+    return next((each for each in (rom, *rom.parents) if each.is_file()), rom)
 
 
 def _references(described: dict[str, Any], scenario: str | None) -> list[str]:
