@@ -53,7 +53,9 @@ function connection.new(socket)
     -- open for a while, so that the client can read the reason.
     dismissed = nil,
     active = ticks.now, -- the tick of the last request
-    fresh = true, -- whether its first message still has to be checked: it must begin with a known key (turn.lua)
+    -- Whether its first message still has to be checked (turn.lua): it must begin with a known key, such as
+    -- `core.step`.
+    fresh = true,
 
     waiting = nil, -- a text message that has to wait for a later frame
 

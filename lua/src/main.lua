@@ -23,9 +23,9 @@ local function setting(name)
   local value = public[name]
   if value == nil then
     value = os.getenv("FRAMEWIRE_SCRIPT_" .. name:upper())
-    -- An empty variable counts as not set. As an address, it would open the script to the network.
+    -- An empty variable counts as not set, because an empty address would open the script to the network.
     if value == nil or value == "" then
-      value = SETTINGS[name]
+      value = SETTINGS[name] -- defined in head.lua
     end
   end
   return value
@@ -59,8 +59,8 @@ end
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
-  -- If stopping the previous copy fails, tries once more: mGBA 0.10 with OpenGL may load a script while the callback of
-  -- the previous copy runs.
+  -- With OpenGL, mGBA 0.10 may run this at the same time as the callback of the previous copy (lua/README.md). Then
+  -- either can fail. So if stopping the previous copy fails, tries once more.
   if loaded.stop and not pcall(loaded.stop, "the script is loaded again") then
     pcall(loaded.stop, "the script is loaded again")
   end

@@ -15,6 +15,9 @@ local read_range, domain_read_range = operations.by_name.read_range, operations.
 
 local readahead = {}
 
+-- A request has 5 entries for each operation: the operation and up to 4 arguments. Its field `moved` is the number of
+-- bytes of memory that its operations read or write (frames.lua).
+
 -- For an operation at `place` that reads much of the ROM, returns the position of its address in the request, relative
 -- to `place`, and whether the first part that it reads may have ports. The length is at the position after the
 -- address. Returns nil for other operations.

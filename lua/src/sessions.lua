@@ -73,7 +73,8 @@ end
 
 local function remember(session, id, reply)
   local order, replies = session.order, session.replies
-  -- A long run keeps the link from acknowledging later replies, although it has received them.
+  -- The link confirms replies only in the order of the ids. So while a long run has no reply, the replies to later
+  -- requests stay here, although the link has received them.
   if session.last - session.first + 1 >= limits.replies then
     local oldest = forget_first(session)
     if not session.dropped or before(session.dropped, oldest) then

@@ -24,7 +24,8 @@ Block.__index = Block
 
 local function check_name(name)
   if type(name) ~= "string" or not name:find("^[%w_%-][%w_%-%.]*$") or #name > 200 then
-    return nil, "a shared memory name is letters, digits, '-', '_' and '.', not '" .. tostring(name) .. "'"
+    return nil, "'" .. tostring(name) .. "' is not a shared memory name; use up to 200 letters, digits, '-', '_' "
+      .. "and '.', but not '.' first"
   end
   return true
 end

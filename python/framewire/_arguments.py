@@ -37,6 +37,7 @@ def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
     if isinstance(type, str) and type in DTYPES:
         return DTYPES[type]
     try:
+        # NumPy would take None for float64. The type `object` is refused below.
         dtype = np.dtype(object) if type is None else np.dtype(type)
     except (TypeError, ValueError, SyntaxError):
         dtype = np.dtype(object)

@@ -65,7 +65,8 @@ class SyncTransport:
         self._poll: Callable[[bool, float], None] = _never
         self._outgoing = b""
         self._closed = False
-        # If a call stopped its attempts to connect at its deadline: when the first of them began, and when the last failed.
+        # When the first attempt to connect began, and when the last one failed. Set if a call stopped trying at its
+        # deadline.
         self._tries: tuple[float, float] | None = None
 
     def start(self) -> None:
@@ -136,6 +137,7 @@ class SyncTransport:
         with self._lock:
             if not self._closed:
                 self._closed = True
+                # If the connection breaks now, this is not reported as a loss of lockstep.
                 self._session.lockstep = False
                 self._session.close()
                 self._flush()
@@ -147,7 +149,8 @@ class SyncTransport:
         if self._closed:
             raise ConnectionLost("the client is closed; call framewire.connect() again")
 
-    # All methods below are called with the lock held. They release it while they wait, except for the end of a handshake.
+    # All methods below are called with the lock held. They release it while they wait, except at the end of
+    # a handshake.
 
     def _read_until(self, ready: Callable[[], bool], deadline: float | None) -> None:
         """Reads until `ready` returns true, or until the deadline. Reads what has arrived even if the deadline is past."""
@@ -213,7 +216,8 @@ class SyncTransport:
                 try:
                     data = self._socket.recv(_RECEIVE)
                 except _WANTS:
-                    # Nothing is left to read. So this check knows of all data that came while no thread was reading.
+                    # Nothing is left to read: the data that came while no thread was reading has been handled. So
+                    # `check` does not take that time for a silence of the server.
                     self._session.check(self._timeout)
                 else:
                     self._session.received(data)

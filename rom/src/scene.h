@@ -10,7 +10,7 @@ enum {
     LIVES_COLUMN = 27,
     LIVES_SHOWN = 3,
     HUD_ROW = 0,
-    FRAME_COLUMN = 12,
+    FRAME_COLUMN = 12, /* of the frame counter */
     FRAME_ROW = 17,
 
     HUD_DIGITS = CANVAS_TILES, /* first of ten tiles */

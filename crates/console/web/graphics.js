@@ -167,7 +167,7 @@ class DetailBox {
     this.element.append(this.#canvas, el("div", {}, this.#title, this.#facts, this.#places));
   }
 
-  /** Hides the box, and removes the mark from its bytes. */
+  /** Hides the details, and removes both marks: in the game's picture, and in the memory panel. */
   clear() {
     this.show(undefined);
     this.#shown = "";

@@ -165,6 +165,7 @@ playByGamepad(controller);
 header(app, latency, commands(app));
 takeDroppedFiles(app);
 rpc.onOpen(async () => {
+  // The last changes of the keys may not have arrived.
   controller.repeat();
   const may = await emulation.mayControl();
   if (may !== undefined) api.viewOnly.set(!may);

@@ -145,6 +145,7 @@ fn roms(matches: &ArgMatches, by_option: Vec<PathBuf>) -> Vec<(usize, PathBuf)> 
 
 /// The order in which the command line names emulators.
 fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> Vec<EmulatorOption> {
+    // Values from the environment have positions too, but `attach` is then empty.
     let positions = matches.indices_of("attach").into_iter().flatten().take(attach.len());
     let mut all: Vec<_> = positions.map(|position| (position, EmulatorOption::Attach)).collect();
     all.extend(roms.iter().map(|(position, _)| (*position, EmulatorOption::Rom)));

@@ -30,7 +30,7 @@ enum fw_status {
 	FW_SCRIPT_FAILED,
 	FW_CHEAT_LINE, /* libmgba does not accept the code */
 	FW_CHEAT_INCOMPLETE, /* another line is needed */
-	FW_CHEAT_ADDRESS, /* `value` is an address that no code can write */
+	FW_CHEAT_ADDRESS, /* `value` (of struct fw_cheat_problem) is an address that no code can write */
 	FW_CHEAT_OUTSIDE, /* `value` is an address outside the ROM */
 	FW_CHEAT_OTHER_GAME, /* `value` is the byte that the code expects in the ROM, which has another byte there */
 	FW_NOT_A_BIOS, /* not a BIOS of this console */

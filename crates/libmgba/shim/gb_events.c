@@ -98,6 +98,7 @@ void fw_gb_events_update(struct GB* gb) {
 		store_callback(&libmgba_mode3, event->callback);
 	} else if (gb->video.mode == 2 && event->callback != end_mode2) {
 		store_callback(&libmgba_mode2, event->callback);
+		/* `end_mode2` needs libmgba's function for mode 3, which is not known before the first mode 3. */
 		if (load_callback(&libmgba_mode3)) {
 			event->callback = end_mode2;
 		}

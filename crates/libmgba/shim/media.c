@@ -36,9 +36,9 @@ const uint32_t* fw_frame(const struct fw_core* self, unsigned* width, unsigned* 
 /* libmgba's own function, which is the same for all cores. */
 static void (*_Atomic libmgba_draw_line)(struct GBAVideoRenderer*, int y);
 
-/* Prefetches the memory of a line and lets libmgba draw it. With many cores, a picture has left the processor's caches
- * when the next one is drawn over it. Without the prefetch, 64 cores spend a sixth of their time waiting for this
- * memory. */
+/* Prefetches the memory of a line and lets libmgba draw it. With many emulators, a picture has left the processor's
+ * caches when the next one is drawn over it. Without the prefetch, 64 emulators spend a sixth of their time waiting for
+ * this memory. */
 static void draw_line(struct GBAVideoRenderer* renderer, int y) {
 	const struct GBAVideoSoftwareRenderer* software = (const struct GBAVideoSoftwareRenderer*) renderer;
 	const char* line = (const char*) &software->outputBuffer[software->outputBufferStride * y];

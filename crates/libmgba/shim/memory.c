@@ -171,6 +171,7 @@ struct place {
 static struct place locate(const struct fw_block* block, uint32_t offset) {
 	uint32_t window = block->end - block->start;
 	uint32_t skip = 0;
+	/* The addresses before segment_start always show bank 0. The other banks are shown from there on. */
 	if (block->segment_start) {
 		skip = block->segment_start - block->start;
 		window -= skip;

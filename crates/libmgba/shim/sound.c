@@ -133,7 +133,7 @@ static void mix(struct GBAudio* audio, int32_t now) {
 		left = left * audio->masterVolume * 6 >> 7;
 		right = right * audio->masterVolume * 6 >> 7;
 		struct mStereoSample mixed = { 0 };
-		bool rests = false;
+		bool rests = false; /* whether the filter has stopped changing, so that all samples until `stop` are equal */
 		for (; at < stop; ++at) {
 			if (!rests) {
 				int32_t before[] = { audio->capLeft, audio->capRight };

@@ -83,7 +83,8 @@ static void restore_sound(struct mCore* core, const void* from) {
 	GBAudioPSGDeserialize(&gba->audio.psg, &state->audio.psg, &state->audio.flags);
 }
 
-/* More cycles than there are until the next event of the screen in any state that libmgba saves. */
+/* A number of cycles. In every state that libmgba saves, the next event of the screen is due before that many cycles
+ * have passed. */
 #define LONGEST_WAIT 0x100000
 
 /* Whether an event of a Game Boy's screen is due soon, or was due a short time ago. */
@@ -111,6 +112,7 @@ static bool is_endless(enum mPlatform platform, const void* data) {
 	if (GBSerializedVideoFlagsGetMode(flags) == 1) {
 		mode = false;
 	}
+	/* This register is 0xFF as long as the boot ROM is mapped. */
 	return !frame && !mode && state->io[GB_REG_BANK] != 0xFF;
 }
 

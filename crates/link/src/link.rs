@@ -47,7 +47,8 @@ impl Link {
     }
 
     /// Like [`submit`](Link::submit). If `given_up` becomes true while the link is connected to Framewire's script, the
-    /// batch is withdrawn within 20 ms, and the script ends a run that the batch waits for.
+    /// batch is withdrawn within 20 ms. If it waits for its operation `run`, the script ends that run, unless the batch
+    /// has an idempotency key.
     pub fn submit_unless(
         &self,
         batch: Batch,

@@ -170,6 +170,7 @@ impl TextConnection<'_> {
     /// Starts the next batch or a heartbeat if no message is open.
     fn next_message(&mut self) {
         while self.waiting.is_none() {
+            // mGBA-http's script does not know cancel frames, so they are dropped.
             self.state.expire(&mut Vec::new());
             let Some((id, request)) = self.state.session.take_first() else { break };
             let work = Work { id, request, outcome: Outcome::default(), checked: 0, asked: None };
@@ -218,6 +219,7 @@ impl TextConnection<'_> {
         }
         work.checked += ops.len();
         let op = work.request.batch.ops.get(work.outcome.results.len());
+        // A number that mGBA does not read in one access is read as bytes, and combined when the reply comes.
         match op.map(|op| marker::message(checks::as_bytes(op).as_ref().unwrap_or(op))) {
             None => (work.request.respond)(Ok(work.outcome)),
             Some(Ok(message)) => self.send(message, Waiting::Work(work)),
@@ -330,6 +332,7 @@ impl TextConnection<'_> {
             let error = if work.may_have_changed() {
                 LinkError::Overdue { address: self.state.config.address.clone() }
             } else {
+                // The first of the reasons is that for a missed deadline.
                 self.state.reasons().0
             };
             (work.request.respond)(Err(error));

@@ -60,7 +60,8 @@ pub struct Plan {
     pub workers: usize,
     /// The largest number of requests in flight at a time, over all workers. If more requests are due, they wait, and
     /// their latency includes the wait. A closed load has as many requests in flight as it has clients, and ignores
-    /// this number. But [`check`](Plan::check) refuses a number below `workers` with every load.
+    /// this number. But [`check`](Plan::check) refuses a number below `workers` for a closed load
+    /// too.
     pub connections: usize,
     /// The longest time that a request may take. It counts from the time at which a client begins the request to
     /// the end of the reply. It includes the time to connect and all retries. This is also the longest time that

@@ -166,7 +166,7 @@ pub struct Point {
 
 impl Summary {
     /// Summarises latencies. `requests` is the number of all requests, including those without a correct reply; 0 if
-    /// the curve needs no points for them.
+    /// the curve needs no points for the percentiles of all requests.
     pub fn of(latencies: &Latencies, requests: u64) -> Self {
         Summary {
             count: latencies.count(),
@@ -307,9 +307,9 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
     }
     if row.tester_late() {
         warnings.push(format!(
-            "the tester, not the target, was the limit for some requests: of those for which a connection was free, it \
-             began 1 % at least {:.1} ms late, and the figures from the intended send time include this delay; use a \
-             lower rate, or give the tester a processor of its own",
+            "the tester, not the target, was the limit for some requests: 1 % of the requests for which a connection \
+             was free began at least {:.1} ms late, and the figures from the intended send time include this delay; \
+             use a lower rate, or give the tester a processor of its own",
             row.late.p99
         ));
     }

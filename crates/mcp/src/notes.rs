@@ -15,8 +15,8 @@ const MAX_NOTE: usize = 1024;
 /// A file that has more bytes than this gets no further notes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// How many notes a summary contains: the latest ones. The note of a repeated call is also looked for only among these
-/// notes.
+/// How many notes a summary contains: the latest ones. To find out whether a repeated call has already
+/// written its note, only these notes are searched.
 pub(crate) const LATEST: usize = 12;
 
 #[derive(Serialize, Deserialize)]

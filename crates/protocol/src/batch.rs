@@ -8,8 +8,9 @@ use crate::value::Value;
 use crate::wire::{DecodeError, Reader, Wire};
 use crate::{MAX_ADVANCE, MAX_FRAME, MAX_KEY, MAX_OPS};
 
-/// The largest size in bytes of the part of a request frame before the operations: the kind, the id, `answered`, the
-/// key with its length, and the number of operations.
+/// The largest size in bytes of the part of a request frame before the operations: the kind,
+/// [`Request::id`](crate::Request::id), [`Request::answered`](crate::Request::answered), the key with its length, and
+/// the number of operations.
 const MAX_REQUEST_HEAD: usize = 1 + 4 + 4 + 1 + MAX_KEY + 2;
 
 /// The message of [`Status::NotDone`]. The script for a stock mGBA has the same text.

@@ -57,6 +57,7 @@ pub(crate) fn complete(file: &mut File, reason: impl Fn(u64) -> String) -> io::R
         checksum.update(&end);
         checksum.finalize().encode(&mut end);
         let total = (offset + end.len()) as u64;
+        // After a failed write, the disk may be full, so the file must not become longer.
         if failure.is_some() && total > bytes.len() as u64 {
             continue;
         }

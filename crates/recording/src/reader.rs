@@ -171,8 +171,8 @@ pub(crate) struct EndPlace {
 
 impl EndPlace {
     /// The largest number of places that [`last`](Self::last) returns. The entry for the end is written at one of them,
-    /// and replaces the entries after it. It is shorter than 256 entries, so it fits at one of the places even if the
-    /// disk is full.
+    /// and replaces the entries after it. With this many places, the entries after the first place take more bytes than
+    /// the entry for the end, so it fits there even if the disk is full.
     const MANY: usize = 256;
 
     /// The last places of a file, in the order of their offsets.

@@ -325,7 +325,8 @@ impl VectorEnv {
     ///
     /// # Errors
     /// If the length does not match the number of environments, or a state is damaged or belongs to another scenario.
-    /// Then no environment has changed, unless only the console's own state inside one of the states is not accepted.
+    /// In these cases, no environment has changed. Also if a core refuses the console's state inside one of the states;
+    /// then other environments may have changed.
     pub fn restore(&mut self, states: &[Option<&[u8]>]) -> Result<(), Error> {
         self.fits("states", states.len())?;
         self.check_idle()?;

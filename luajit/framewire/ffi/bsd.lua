@@ -130,7 +130,7 @@ unix.add_to(M, { thread = "void *" })
 M.watch_module = "framewire.watch.kqueue"
 M.pollers = { "kqueue", "poll" }
 M.socket_flags = 0
-M.send_flags = is_mac and 0 or 0x20000
+M.send_flags = is_mac and 0 or 0x20000 -- MSG_NOSIGNAL on FreeBSD
 
 -- Variadic arguments need a C type: LuaJIT passes a plain number as a double.
 local function int(value)

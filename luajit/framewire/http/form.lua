@@ -162,6 +162,7 @@ function M.parse_multipart(text, boundary, limits)
     local stop, after = text:find(delimiter, start, true)
     if not stop then return nil, "the form ends without its last boundary", 400 end
     local head_stop, data_start = text:find("\r\n\r\n", start, true)
+    -- In an empty part, the delimiter's line break can also be the second of the two that end the headers.
     if not head_stop or data_start >= stop + 2 then return nil, "the headers of a part of the form have no end", 400 end
     if head_stop - start > most_head then return nil, "the headers of a part of the form are too large", 431 end
     if #fields == most then return nil, ("the form has more than %d fields"):format(most), 413 end

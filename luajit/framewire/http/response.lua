@@ -27,8 +27,8 @@ local reasons = {
 local Response = {}
 Response.__index = Response
 
--- Whether responses with this status have a body. If another response had one, the client would read it as the
--- beginning of the next response.
+-- Whether responses with this status have a body. If a response with one of the other statuses had a body, the client
+-- would read it as the beginning of the next response.
 local function has_body(status)
   return status >= 200 and status ~= 204 and status ~= 304
 end

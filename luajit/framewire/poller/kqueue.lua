@@ -65,6 +65,7 @@ function Kqueue:ready(i)
   if not (i >= 0 and i < CAPACITY) then error("there is no ready descriptor with that number", 2) end
   local event = self.events[i]
   local writable = event.filter == sys.EVFILT_WRITE
+  -- On the read filter, EV_EOF means that the other side sends no more. Reading reports that.
   local broken = writable and band(event.flags, sys.EV_EOF) ~= 0
   return tonumber(event.ident), not writable, writable, broken
 end

@@ -78,6 +78,7 @@ impl Handler for Arc<Dispatcher> {
         let by = match routes.and_then(|routes| routes.number(&method)) {
             _ if refused => Answered::NoRoute,
             Some(number) => Answered::Compat(number),
+            // `note_route` has stored the route's `MatchedPath` in the extensions of the reply.
             None => response.extensions_mut().remove().map_or(Answered::NoRoute, Answered::Own),
         };
         let time = start.elapsed();
@@ -126,6 +127,7 @@ impl Dispatcher {
                 return Ok(response);
             }
             Admission::Login => {
+                // A login does not accept an `Idempotency-Key`.
                 idempotency::key(&head, || false).map_err(refused)?;
                 let path = path.to_owned();
                 let request = Request::from_parts(parts, Body::new(body));
@@ -146,6 +148,7 @@ impl Dispatcher {
         if length <= self.bodies.limit {
             activity.expect_body(length).map_err(|error| refused(Failure::busy(error.to_string())))?;
         }
+        // The emulator's log gets the ids that clients chose; at the level `debug`, also those that the server made.
         caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
         let takes_key = || match routes {
             Some(_) => *head.method == Method::POST,

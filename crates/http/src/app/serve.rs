@@ -121,6 +121,7 @@ async fn run(socket: TcpListener, app: App, shutdown: BoxFuture<'_, ()>) {
 
     listener.accept_until(shutdown).await;
     listener.accept_until(sleep(last_call)).await;
+    // In the second period, each reply is the last one on its connection.
     transport.last_call.store(true, Relaxed);
     listener.accept_until(sleep(last_call)).await;
     let (mut connections, _turned_away) = listener.close();

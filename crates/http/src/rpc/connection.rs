@@ -126,6 +126,7 @@ impl RpcConnection {
     }
 
     async fn send(&mut self, texts: impl IntoIterator<Item = Outgoing>) -> Result<(), ConnectionEnd> {
+        // These values count the memory of the texts until the texts have been written.
         let mut held = Vec::new();
         let socket = &mut self.socket;
         let all = async {
@@ -230,6 +231,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
 struct EndedRequest {
     /// `None` if the request gets no reply.
     reply: Option<Json>,
+    /// See [`RpcReply::held`].
     held: Option<Held>,
     /// See [`RpcReply::sent`].
     sent: Option<oneshot::Sender<()>>,

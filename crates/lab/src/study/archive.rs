@@ -232,7 +232,10 @@ impl Archive {
             Script::BOTH.map(plan::idle).into_iter().filter_map(|name| Some((other.result(&name)?, name)));
         let results: Vec<(Idle, String)> = results.collect();
         if results.is_empty() {
-            bail!("{0} has no idle connection; measure one with --only {IDLE} --out {0}", other.folder.display());
+            bail!(
+                "{0} has no idle connection; measure one with --only {IDLE} --out {0}",
+                other.folder.display()
+            );
         }
         for (result, name) in results {
             self.keep(&name, &result)?;

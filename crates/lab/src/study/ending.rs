@@ -34,6 +34,7 @@ const DELAY: Duration = Duration::from_millis(50);
 /// Ends the connection to the window's script in the given way, and measures what happens.
 pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<Ending> {
     if window.setup.script == Script::Study {
+        // From now on, the study's script writes about its connections to its console.
         window.set_talking(true)?;
     }
     let before = window.console()?.len();

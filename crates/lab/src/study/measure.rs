@@ -321,7 +321,8 @@ impl<'a, 'b> Measure<'a, 'b> {
             self.window_mut()?.set_unframed(true)?;
         }
         let mut bench = self.bench(run)?;
-        // With `--unframed`, messages have no prefix, and `framewire bench` does not accept `--raw` with it.
+        // `--raw` only leaves out the prefix of the messages. Messages of `--unframed` have no prefix anyway, and
+        // `framewire bench` does not accept both.
         bench.target.retain(|word| !change.is_unframed() || word != "--raw");
         bench.options = change.options().iter().map(|&word| word.to_owned()).collect();
         if change == Change::UnframedMixed {
@@ -351,6 +352,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             idle_garbage = (bytes - before) / start.elapsed().as_secs_f64();
         }
         let start = Instant::now();
+        // `waiting`: how many closed connections to the script the system still keeps (TIME_WAIT).
         let (waiting, packets) = (self.window()?.waiting()?, packets_sent()?);
         let report = bench.run(self.study.stop)?;
         let (packets, waiting) = (packets_sent()? - packets, [waiting, self.window()?.waiting()?]);

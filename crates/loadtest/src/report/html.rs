@@ -56,7 +56,7 @@ pub fn page(report: &Report) -> String {
 
 fn plots(rows: &[&Row]) -> String {
     let mut out = "<div class=\"plots\">\n".to_owned();
-    figure("Latency that each share of the requests did not exceed", &percentiles(rows), &mut out);
+    figure("Latency by percentile of the requests", &percentiles(rows), &mut out);
     if rows.iter().filter(|row| row.asked.is_some()).count() > 1 {
         figure("Achieved against asked", &achieved(rows), &mut out);
     }

@@ -51,7 +51,7 @@ pub struct Report {
     pub settings: Settings,
     /// One row per run, in the order of the runs.
     pub rows: Vec<Row>,
-    /// The limit, if there was a search for it.
+    /// The result of the search for the limit, which is the highest rate that meets the goal, if there was a search.
     pub limit: Option<Limit>,
     /// The goal and the runs that missed it, if a goal was given without a search for the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

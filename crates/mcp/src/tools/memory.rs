@@ -55,7 +55,7 @@ pub(super) const TEXT: &str = r#"
 "address":{"type":"string","description":"Read here"},"length":{"type":"integer","description":"Bytes (64)"},
 "find":{"type":"string","description":"Or find this text"},
 "domain":{"type":"string","description":"Where to find (wram, iwram)"},
-"table":{"type":"object","additionalProperties":{"type":"string"},"description":"Default: ASCII. A byte for \"\" ends the text"}"#;
+"table":{"type":"object","additionalProperties":{"type":"string"},"description":"Default: ASCII. The text \"\" marks the end"}"#;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! The types of the columns of the table.
+//! The types in the table of operations (`OPS`): of its rows, their arguments and results.
 
 use crate::hex::hex_pairs;
 #[cfg(doc)]
@@ -129,7 +129,7 @@ pub(super) trait Argument: Wire {
     const RANGE: Option<(i64, i64)> = None;
     /// The size of its binary form in bytes.
     fn size(&self) -> usize;
-    /// Its form in a marker message.
+    /// Its form in a text message of mGBA-http (see `marker`).
     fn to_marker(&self) -> Vec<u8>;
     /// The argument, if it is text.
     fn text_mut(&mut self) -> Option<&mut String> {

@@ -1,8 +1,8 @@
 //! The table of operations. Each operation is defined only in this table, in `table.rs`.
 //!
-//! From the table, a macro makes the [`Op`] type, its binary codec, its marker text if mGBA-http has a message for the
-//! operation, and [`OPS`]. From [`OPS`], the server makes the OpenAPI document, and `make generate` makes the tables of
-//! the script and of the LuaJIT library, and docs/operations.md.
+//! From the table, a macro makes the [`Op`] type, its binary codec, mGBA-http's text message for each operation that
+//! has one ([`marker`](crate::marker)), and [`OPS`]. From [`OPS`], the server makes the OpenAPI document, and
+//! `make generate` makes the tables of the script and of the LuaJIT library, and docs/operations.md.
 
 mod kinds;
 #[macro_use]

@@ -346,8 +346,8 @@ ops! {
     0x88 Rewind "rewind" Change -> Int {
         /// The frame counter at that frame.
         frame: u32,
-        /// Number of a line of the history: frames without a gap between them. 0 is the current line, with the lines
-        /// that it continues.
+        /// Number of a line of the history. A line is a sequence of frames without a gap. 0 is the current line,
+        /// together with the earlier lines that it continues.
         line: u32,
     }
 

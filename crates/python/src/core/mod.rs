@@ -64,8 +64,8 @@ const MAX_KEPT: usize = 1024;
 impl Core {
     /// Opens a ROM and starts it. `clock` is the Unix time in milliseconds at which the cartridge's clock starts; the
     /// clock then advances with the frames. With `None`, the clock shows the time of this computer. If `before` is
-    /// given, the new core replaces that core and takes over its symbol files; `symbols` is then ignored. Names that
-    /// belong to another game cannot be used.
+    /// given, the new core replaces that core and takes over its symbol files; `symbols` is then ignored. The names
+    /// in a symbol file that belongs to another game cannot be used.
     #[new]
     fn new(
         py: Python<'_>,
@@ -546,6 +546,8 @@ impl Core {
                 );
                 return Err(Conflict::new_err(message));
             }
+            // mGBA accepts only states of the running game, so the game's title, code and checksum in the state are
+            // replaced with those of the running game.
             let now = self.with(py, |machine| machine.core.save_state(0))?;
             own = Some(theirs.as_of(&State::read(&now).map_err(of_state)?).map_err(of_state)?);
         }

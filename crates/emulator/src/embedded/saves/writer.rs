@@ -53,7 +53,7 @@ impl Writer {
         self.queue.changed.notify_one();
     }
 
-    /// Lets the thread write everything, or try one last time, and waits until it has ended.
+    /// Lets the thread try once more to write each file that is not written yet, and waits until it has ended.
     pub fn finish(&mut self) {
         self.queue.state.lock().ended = true;
         self.queue.changed.notify_one();

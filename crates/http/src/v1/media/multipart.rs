@@ -67,6 +67,7 @@ async fn multipart(
 ) -> Result<Response> {
     let place = viewers.take(stream.open()?)?;
     let newest = encoders.watch(&selected.served).await?;
+    // Otherwise, pictures could wait in the system's buffers and be outdated when the client reads them.
     stream_control.keep_short();
     stream_control.set_endless();
     let parts = MjpegStream {

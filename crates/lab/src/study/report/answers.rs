@@ -82,6 +82,7 @@ fn connecting(evidence: &Evidence) -> String {
             (false, _) => "\nIn this run the short queue delayed no client by a second.\n",
         };
     }
+    // The lowest rate at which a client waited for its system's first retry.
     let each = |script| {
         per_request(evidence, script)
             .filter(|(_, row)| row.intended.max >= FIRST_RETRY)
