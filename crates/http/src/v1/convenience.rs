@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use framewire_expression::{Format, Type};
-use framewire_protocol::{MAX_RANGE, Op, Value};
+use framewire_protocol::{MAX_OPS, MAX_RANGE, Op, Value};
 use framewire_symbols::{TextTable, decode_text};
 use serde_json::{Value as Json, json};
 
@@ -354,8 +355,15 @@ fn kind(fields: &mut Fields<'_>) -> Result<Option<Type>> {
     Type::named(&name).map(Some).ok_or_else(|| Problem::parameter("type", &format!("is {name:?}"), ACCEPTS))
 }
 
+/// A list with an entry for each operation to make. A list that is too long is refused before its operations take
+/// memory, because each entry has only a few bytes in the request.
 fn list(fields: &mut Fields<'_>, name: &'static str, accepts: &str) -> Result<Vec<Json>> {
     match fields.required(name, accepts)? {
+        Json::Array(items) if items.len() > MAX_OPS => {
+            let problem = format!("has {} entries", items.len());
+            let accepts = format!("at most {MAX_OPS} of them; send fewer at a time");
+            Err(Problem::parameter(name, &problem, accepts).with_status(StatusCode::PAYLOAD_TOO_LARGE))
+        }
         Json::Array(items) => Ok(items),
         other => Err(wrong_value(name, &other, accepts)),
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::live::client::Rpc;
 use super::posted;
 use super::problems::problem;
 use crate::support::{Server, field};
@@ -110,6 +111,26 @@ fn a_long_name_of_a_domain_is_refused_before_it_is_copied_for_each_address() {
     }
     let error = problem(&server.get(&format!("/v1/memory?address=0&address=1&domain={domain}")), 400);
     assert_eq!(error["parameter"], "domain", "{error}");
+}
+
+#[test]
+fn a_list_with_too_many_entries_is_refused_before_it_becomes_operations() {
+    let server = Server::paused();
+    let write = json!({"address": field("scratch"), "value": 1});
+    for (name, list, entry) in [("read_many", "addresses", json!("score")), ("write_many", "writes", write)] {
+        let op = |count| json!({"op": name, list: vec![entry.clone(); count]});
+        batch(&server, &json!({"ops": [op(4096)]}));
+        let body = json!({"ops": [{"op": "current_frame"}, op(4097)]});
+        let error = problem(&server.send("POST", "/v1/batch", &body), 413);
+        assert_eq!(error["parameter"], format!("ops[1].{list}"), "{error}");
+        let detail = error["detail"].as_str().unwrap();
+        assert!(detail.contains("has 4097 entries") && detail.contains("at most 4096"), "{error}");
+        // The same operation alone.
+        let mut params = op(4097);
+        params.as_object_mut().unwrap().remove("op");
+        let error = Rpc::open(&server).error(name, params, -32006);
+        assert_eq!((&error["status"], &error["parameter"]), (&json!(413), &json!(list)), "{error}");
+    }
 }
 
 #[test]
