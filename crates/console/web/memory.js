@@ -134,7 +134,7 @@ export class MemoryPanel {
       this.#searches.element,
     );
     this.#domain.addEventListener("change", () => {
-      this.#updateNames();
+      this.#domainChanged();
       this.goTo(this.#onBus ? this.#first : 0);
     });
     app.api.emulator.follow(() => {
@@ -142,7 +142,7 @@ export class MemoryPanel {
       this.#domains = [];
       const wasOnBus = this.#onBus;
       this.#domain.value = "";
-      this.#updateNames();
+      this.#domainChanged();
       // An offset in a domain is not an address on the bus.
       if (wasOnBus) this.#grid.show(this.#start);
       else this.goTo(this.#first);
@@ -222,6 +222,12 @@ export class MemoryPanel {
   #setDomain(domain) {
     if (this.#domain.value === domain) return;
     this.#domain.value = domain;
+    this.#domainChanged();
+  }
+
+  /** Removes the mark from the bytes of the domain that was selected before, and shows the names of this one. */
+  #domainChanged() {
+    this.#grid.point(0, 0);
     this.#updateNames();
   }
 
@@ -279,7 +285,13 @@ export class MemoryPanel {
   #go() {
     const text = this.#address.value;
     const banked = this.#gameBoy ? parseBanked(text) : undefined;
-    if (banked && this.#domains.some(({ id }) => id === banked.domain)) {
+    const domain = this.#domains.find(({ id }) => id === banked?.domain);
+    if (banked && domain) {
+      if (banked.offset >= domain.size) {
+        const last = hex(Math.ceil(domain.size / banked.size) - 1, 2);
+        toast(`${domain.label} has no bank ${hex(banked.bank, 2)}. Use a bank from 00 to ${last}.`, "bad");
+        return;
+      }
       this.#setDomain(banked.domain);
       this.goTo(banked.offset);
       return;
@@ -376,7 +388,7 @@ export class MemoryPanel {
     const options = this.#domains.map(({ id, label, size }) => [id, `${label} (${sizeText(size)})`]);
     setOptions(this.#domain, [["", "Bus"], ...options]);
     if (this.#domain.value !== chosen) {
-      this.#updateNames();
+      this.#domainChanged();
       this.goTo(this.#first);
     } else if (this.#grid.selected >= this.#end) {
       // The domain of this game is smaller.

@@ -12,7 +12,7 @@ import { icon } from "./icons.js";
  * @typedef {object} FoundPlace
  * @property {string | null} domain The memory domain; null for the bus.
  * @property {number | null} offset The offset in the domain; null for the bus.
- * @property {number | null} bank The bank, if only one bank of this memory is on the bus at a time; otherwise null.
+ * @property {number | null} bank The bank, if the domain has banks; null on the bus and in a domain without banks.
  * @property {number | null} address The bus address while its bank is mapped; null if it is never on the bus.
  * @property {string | null} symbol
  * @property {string} watch The expression for the value at this place.
@@ -47,7 +47,7 @@ export function placeRow(found, value, { reveal, watch }) {
 }
 
 /**
- * Where to show a place. Banked memory is shown in its domain, because the bus shows only one bank at a time.
+ * Where to show a place. Banked memory is shown in its domain, because the bus shows only some of its banks at a time.
  * @type {(found: FoundPlace) => Place}
  */
 function placeOf({ domain, offset, bank, address, length = 1 }) {

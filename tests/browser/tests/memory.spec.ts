@@ -135,6 +135,45 @@ test("a Game Boy's memory is shown with the console's addresses and banks", asyn
   await expect(panel.locator("[aria-selected=true]")).toHaveAttribute("data-index", "16");
 });
 
+test("a bank that the Game Boy does not have is refused", async ({ page, serve }) => {
+  const server = await serveGame(serve, "banks.gb", gameBoyRom({ colour: false, registers: [] }));
+  const opened = await Console.open(page, server);
+  const panel = await opened.tab("Memory");
+  const head = panel.getByRole("rowheader").first();
+  const domain = panel.getByLabel("Memory domain");
+  await expect(head).toHaveText("c000");
+  await expect.poll(() => domain.locator("option").count()).toBeGreaterThan(3);
+  const [size] = await server.batch({ op: "domain_size", domain: "wram" });
+  const banks = Number(size) / 0x1000;
+  const name = (bank: number): string => bank.toString(16).padStart(2, "0");
+  await goTo(panel, `${name(banks - 1)}:d000`);
+  await expect(head).toHaveText(`${name(banks - 1)}:d000`);
+  await goTo(panel, `${name(banks)}:d000`);
+  await expect(page.locator(".toast.bad")).toContainText(
+    `has no bank ${name(banks)}. Use a bank from 00 to ${name(banks - 1)}.`,
+  );
+  await expect(panel.locator(".inspector h2")).toHaveText(
+    ((banks - 1) * 0x1000).toString(16).padStart(8, "0"),
+  );
+  await expect(head).toHaveText(`${name(banks - 1)}:d000`);
+});
+
+test("the mark of found bytes goes when another domain is selected", async ({ server, console: opened }) => {
+  await server.holdAt(60);
+  const panel = await opened.tab("Memory");
+  await panel.getByLabel("Find in work RAM").fill("FWDEMO");
+  await panel.getByRole("button", { name: "Find", exact: true }).click();
+  await panel.locator(".found button").first().click();
+  const marked = panel.locator(".pointed");
+  await expect(marked).not.toHaveCount(0);
+  // The found bytes are at the start of the work RAM.
+  await panel.getByLabel("Memory domain").selectOption("wram");
+  await expect(marked).toHaveCount(0);
+  await panel.getByLabel("Memory domain").selectOption("");
+  await expect(panel.getByRole("rowheader").first()).toHaveText("02000000");
+  await expect(marked).toHaveCount(0);
+});
+
 test("a value is found by its changes and can be watched", async ({ server, console: opened }) => {
   const panel = await opened.tab("Memory");
   await server.batch({ op: "pause" }, { op: "write32", address: SCRATCH, value: 123_456_789 });
