@@ -14,6 +14,13 @@ import { saveFile } from "./transport.js";
 
 /** A GIF file has a picture for every other frame of the console, which is about 30 pictures per second. */
 const GIF_STEP = 2;
+/**
+ * For how long a WebM file shows the last picture. The recorder writes a picture only some time after it was drawn, so
+ * without this time, a clip of a single picture would contain none.
+ */
+const LAST_MS = 500;
+/** The time between two drawings of the last picture. */
+const REDRAW_MS = 50;
 
 /** @type {(app: App, clip: Clip) => HTMLElement} */
 export function sharePanel(app, clip) {
@@ -110,6 +117,10 @@ async function webm(clip, seconds, scale, progress) {
   let recorder;
   /** @type {Blob[]} */
   const parts = [];
+  const enlarge = () => {
+    if (context) context.imageSmoothingEnabled = false;
+    context?.drawImage(small, 0, 0, large.width, large.height);
+  };
   let begun = 0;
   let first = 0;
   for (const { width, height, tick, pixels } of clip.frames(seconds, 1)) {
@@ -122,17 +133,25 @@ async function webm(clip, seconds, scale, progress) {
       [begun, first] = [performance.now(), tick];
     }
     const wait = begun + ((tick - first) / RATE) * 1000 - performance.now();
-    if (wait > 4) await new Promise((resolve) => setTimeout(resolve, wait));
+    if (wait > 4) await sleep(wait);
     small.getContext("2d")?.putImageData(new ImageData(bytes, width, height), 0, 0);
-    if (context) context.imageSmoothingEnabled = false;
-    context?.drawImage(small, 0, 0, large.width, large.height);
+    enlarge();
     progress(Math.min(1, (tick - first) / (seconds * 60)));
   }
   if (!recorder) throw new Error("there are no pictures yet");
+  for (let shown = 0; shown < LAST_MS; shown += REDRAW_MS) {
+    await sleep(REDRAW_MS);
+    enlarge();
+  }
   const ended = new Promise((resolve) => recorder?.addEventListener("stop", resolve));
   recorder.stop();
   await ended;
   return new Blob(parts, { type: "video/webm" });
+}
+
+/** @type {(milliseconds: number) => Promise<void>} */
+function sleep(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 /** @type {(bytes: number) => string} */

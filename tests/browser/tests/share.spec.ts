@@ -77,6 +77,32 @@ test("the last seconds are saved as a WebM file that plays", async ({ page, serv
   expect(bytes.length).toBeGreaterThan(2000);
 });
 
+test("a WebM file of a game that is paused all the time shows its picture", async ({
+  page,
+  context,
+  server,
+  console: opened,
+}) => {
+  await server.holdAt(60);
+  // The page has only the picture of the paused game.
+  await opened.open();
+  await opened.expectPicture();
+  const panel = await opened.tab("Share");
+  const { bytes } = await saved(page, panel.getByRole("button", { name: "WebM" }));
+  await expect(panel.getByText(/Saved clip\.webm/)).toBeVisible();
+  // The policy of the console page allows no videos, so an empty page plays this one.
+  const player = await context.newPage();
+  const size = await player.evaluate(async (file) => {
+    const video = document.createElement("video");
+    video.src = URL.createObjectURL(new Blob([Uint8Array.from(file)], { type: "video/webm" }));
+    return new Promise<string>((resolve) => {
+      video.addEventListener("error", () => resolve(`error: ${video.error?.message}`));
+      video.addEventListener("loadeddata", () => resolve(`${video.videoWidth} x ${video.videoHeight}`));
+    });
+  }, bytes);
+  expect(size).toBe("480 x 320");
+});
+
 test("a link opens the same tool and address", async ({ page, server, console: opened }) => {
   const panel = await opened.tab("Memory");
   // This byte has a title as soon as the page has loaded the symbols.
