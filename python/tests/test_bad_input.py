@@ -60,6 +60,9 @@ def test_the_error_of_an_unreadable_game_file_has_its_path_and_one_reason(tmp_pa
         ([[0, 1]], r"the shape \(1, 2\) and the type int64; use 2 whole numbers"),
         (["A", "B"], "use 2 whole numbers"),
         (None, "use 2 whole numbers"),
+        ([0, 2**70], f"there is no action {2**70}; use a number from 0 to 3"),
+        ([-(2**63) - 1, 0], f"there is no action {-(2**63) - 1}; use a number from 0 to 3"),
+        (np.array([0, 2**64 - 1], np.uint64), f"there is no action {2**64 - 1}; use a number from 0 to 3"),
     ],
 )
 def test_refused_actions_change_nothing(vector: GameVectorEnv, actions: Any, message: str) -> None:
@@ -72,7 +75,7 @@ def test_refused_actions_change_nothing(vector: GameVectorEnv, actions: Any, mes
     vector.step([0, 1])
 
 
-@pytest.mark.parametrize("action", [-1, 4, 0.5, "A", None, [0, 1]])
+@pytest.mark.parametrize("action", [-1, 4, 2**70, -(2**70), np.uint64(2**64 - 1), 0.5, "A", None, [0, 1]])
 def test_one_environment_refuses_the_same_actions(action: Any) -> None:
     env = framewire.envs.make(scenario="memory")
     env.reset(seed=1)

@@ -362,6 +362,18 @@ def test_a_vector_continues_from_its_states() -> None:
         vector.load_states([first])
 
 
+@pytest.mark.parametrize("frame_skip", [1, 2, 4])
+def test_a_video_of_an_environment_has_the_speed_of_the_game(short: Path, frame_skip: int) -> None:
+    short.write_text(short.read_text().replace("frame_skip = 2", f"frame_skip = {frame_skip}"))
+    env, vector = GameEnv(short, render_mode="rgb_array"), GameVectorEnv(short, render_mode="rgb_array")
+    # Both consoles have 16,777,216 cycles in a second. A frame of the Game Boy Advance has 280,896 of them.
+    for made in (env, vector):
+        assert made.metadata["render_fps"] == pytest.approx(16_777_216 / 280_896 / frame_skip)
+        made.close()
+    # The class has no game, so it has only the rate of the console.
+    assert GameEnv.metadata["render_fps"] == pytest.approx(59.7275, abs=1e-4)
+
+
 def test_a_window_shows_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(ImportError, match="pip install pygame"):

@@ -17,6 +17,12 @@ Array: TypeAlias = npt.NDArray[Any]
 Observation: TypeAlias = Any
 """An array, or a dictionary of arrays if both picture and memory are observed."""
 
+FRAME_RATE = 16_777_216 / 280_896
+"""Frames per second of the consoles: cycles per second and cycles per frame of the Game Boy Advance. The rate of the
+Game Boy is the same."""
+
+_INT64 = np.iinfo(np.int64)
+
 
 def observation_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
     """The space of one environment's observations: the picture, memory, or a dictionary of both."""
@@ -60,6 +66,13 @@ def checked_seeds(seed: int | Iterable[int | None], count: int) -> list[int | No
         accepts = "a whole number, or a list with one for each environment"
         raise InvalidRequest(f"seed is {seed!r}; use {accepts}", parameter="seed", accepts=accepts)
     return [checked_seed(each) for each in seed]
+
+
+def check_action_size(action: int, native: _native.VectorEnv) -> None:
+    """Checks that the number of an action fits into 64 bits. The native part checks the rest."""
+    if not _INT64.min <= action <= _INT64.max:
+        last = len(native.action_names or []) - 1
+        raise InvalidRequest(f"there is no action {action}; use a number from 0 to {last}", parameter="action")
 
 
 def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:

@@ -13,11 +13,13 @@ from framewire import _native
 from framewire._arguments import whole
 from framewire.core import Core, EnvironmentCore
 from framewire.envs._spaces import (
+    FRAME_RATE,
     Array,
     Arrays,
     Observation,
     action_space,
     button_masks,
+    check_action_size,
     checked_seed,
     copy,
     observation_space,
@@ -42,7 +44,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
     metadata = {  # noqa: RUF012
         # Gymnasium's checks try every mode that is listed here, and `human` needs pygame.
         "render_modes": ["rgb_array", "human"] if importlib.util.find_spec("pygame") else ["rgb_array"],
-        "render_fps": 60,
+        # Each environment has the rate of its steps.
+        "render_fps": FRAME_RATE,
     }
 
     def __init__(
@@ -71,6 +74,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         )
         self._arguments = (os.fspath(game), scenario, None if rom is None else os.fspath(rom), render_mode)
         self._emulator: Core | None = None
+        self.metadata = {**self.metadata, "render_fps": FRAME_RATE / self._native.frame_skip}
         self.render_mode = render_mode
         self.observation_space = observation_space(self._native)
         self.action_space = action_space(self._native)
@@ -96,7 +100,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
         if self._native.button_names is not None:
             self._action[0] = button_masks(action, self._bits)
         else:
-            self._action[0] = whole(action, "action")
+            number = whole(action, "action")
+            check_action_size(number, self._native)
+            self._action[0] = number
         self._native.step(self._action, self._arrays.batch)
         self._show()
         arrays = self._arrays

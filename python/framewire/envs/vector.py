@@ -15,11 +15,13 @@ from gymnasium.vector.utils import batch_space
 from framewire import _native
 from framewire._arguments import check_range, check_threads, whole
 from framewire.envs._spaces import (
+    FRAME_RATE,
     Array,
     Arrays,
     Observation,
     action_space,
     button_masks,
+    check_action_size,
     checked_seeds,
     copy,
     observation_space,
@@ -98,7 +100,11 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             render=render_mode is not None,
         )
         self.closed = False
-        self.metadata = {"autoreset_mode": mode, "render_modes": ["rgb_array"], "render_fps": 60}
+        self.metadata = {
+            "autoreset_mode": mode,
+            "render_modes": ["rgb_array"],
+            "render_fps": FRAME_RATE / self._native.frame_skip,
+        }
         self.render_mode = render_mode
         self.num_envs = num_envs
         self.single_observation_space = observation_space(self._native)
@@ -201,6 +207,13 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._has_buttons:
             return button_masks(actions, self._bits, count)
         values = np.asarray(actions)
+        # NumPy stores whole numbers that do not fit into 64 bits with a sign in an array of one of these types.
+        if values.dtype == np.uint64:
+            check_action_size(int(values.max(initial=0)), self._native)
+        elif values.dtype.kind == "O":
+            for value in values.flat:
+                if isinstance(value, (int, np.integer)):
+                    check_action_size(int(value), self._native)
         if values.ndim != 1 or values.dtype.kind not in "iu":
             raise InvalidRequest(
                 f"actions has the shape {values.shape} and the type {values.dtype}; use {count} whole numbers"
