@@ -61,7 +61,10 @@ def make(num_envs: int, **options: Any) -> GameVectorEnv:
 
 def save(agent: Agent, path: Path) -> None:
     """Writes the weights, with 16 bits each."""
-    np.savez_compressed(path, **{name: value.numpy().astype(np.float16) for name, value in agent.state_dict().items()})
+    weights = {name: value.numpy().astype(np.float16) for name, value in agent.state_dict().items()}
+    # NumPy adds `.npz` to a path that does not have it, but not to an open file.
+    with path.open("wb") as file:
+        np.savez_compressed(file, **weights)
 
 
 def load(agent: Agent, path: Path) -> None:

@@ -157,6 +157,19 @@ def test_the_agent_that_sees_pictures_plays_better_than_chance(monkeypatch: pyte
     assert np.mean(learned) > 2 * np.mean(random)
 
 
+@pytest.mark.parametrize("name", ["policy.npz", "policy", "policy.weights"])
+def test_weights_are_written_to_exactly_the_given_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    torch = other("torch")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    pictures = importlib.import_module("ppo_pictures")
+    agent, again = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+    pictures.save(agent, tmp_path / name)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    pictures.load(again, tmp_path / name)
+    for now, then in zip(again.parameters(), agent.parameters(), strict=True):
+        assert torch.equal(now, then.half().float())
+
+
 def test_a_curve_whose_best_score_is_zero_is_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     other("torch")
     monkeypatch.syspath_prepend(EXAMPLES)
