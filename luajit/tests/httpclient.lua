@@ -6,6 +6,7 @@ local loops = require "framewire.loop"
 local process = require "tests.support.process"
 local socket = require "framewire.socket"
 local url = require "framewire.http.url"
+local worker = require "framewire.worker"
 
 -- The port of another server, to which "GET /away" redirects.
 local other_port
@@ -267,6 +268,20 @@ check.test("kept connections to other servers are closed after idle_timeout", fu
     assert(client:get("http://localhost:" .. port))
     check.equal(client.idle[kept], nil)
     check.equal(link.socket.fd, -1)
+  end)
+end)
+
+check.test("a worker does not use the connections that its parent's client keeps", function()
+  with_client(nil, function(client, base)
+    local mine = assert(client:get(base)).body
+    local child = assert(worker.start(function()
+      local other = assert(client:get(base)).body
+      assert(other ~= mine, "the same client port, so the same connection")
+      check.equal(assert(client:get(base)).body, other, "the worker keeps its own connection")
+      client:close()
+    end))
+    check.equal(child:wait(5), 0)
+    check.equal(assert(client:get(base)).body, mine, "still the same connection")
   end)
 end)
 

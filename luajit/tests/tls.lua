@@ -9,6 +9,7 @@ local socket = require "framewire.socket"
 local streams = require "framewire.stream"
 local tls = require "framewire.tls"
 local websocket = require "framewire.websocket"
+local worker = require "framewire.worker"
 
 local folder
 
@@ -258,6 +259,28 @@ check.test("streams transfer a lot of data over TLS in both directions", functio
   check.equal(got, 10000000)
   check.equal(reason, nil)
   listener:close()
+end)
+
+check.test("a worker that closes its parent's HTTPS client does not end the parent's connection", function()
+  make_certificates()
+  process.with_server({
+    tls = pair_of "localhost",
+    log = function() end,
+    handler = function(request, response) response:text(200, "hello from " .. select(2, request:peer())) end,
+  }, function(port)
+    local base = "https://localhost:" .. port
+    local client = http.client { tls = { ca = folder .. "/ca.pem" } }
+    local mine = assert(client:get(base)).body
+    for _, use in ipairs { function() end, function() assert(assert(client:get(base)).body ~= mine) end } do
+      local child = assert(worker.start(function()
+        use()
+        client:close()
+      end))
+      check.equal(child:wait(5), 0)
+      check.equal(assert(client:get(base)).body, mine, "the same client port, so the same connection")
+    end
+    client:close()
+  end)
 end)
 
 check.test("over HTTPS, web pages of this server can use it, and other pages cannot", function()

@@ -152,6 +152,11 @@ function M.add_to(system, types)
     return true
   end
 
+  --- The number of this process.
+  function system.process_id()
+    return ffi.C.getpid()
+  end
+
   --- The current working directory.
   function system.here()
     if ffi.C.getcwd(path_buffer, 4096) == nil then return nil end

@@ -60,6 +60,7 @@ int getnameinfo(const struct fw_sockaddr *, int, char *, uint32_t, char *, uint3
 void GetSystemTimeAsFileTime(uint64_t *);
 int GetProcessTimes(void *, uint64_t *, uint64_t *, uint64_t *, uint64_t *);
 void *GetCurrentProcess(void);
+uint32_t GetCurrentProcessId(void);
 int QueryPerformanceCounter(int64_t *);
 int QueryPerformanceFrequency(int64_t *);
 void Sleep(uint32_t);
@@ -269,6 +270,11 @@ function M.list(path, add)
   repeat add(narrow(data.name, -1), kind_of(data.attributes)) until C.FindNextFileW(search, data) == 0
   C.FindClose(search)
   return true
+end
+
+--- The number of this process.
+function M.process_id()
+  return C.GetCurrentProcessId()
 end
 
 --- The current working directory.

@@ -10,6 +10,7 @@ local form = require "framewire.http.form"
 local json = require "framewire.json"
 local check_settings = require "framewire.settings"
 local socket = require "framewire.socket"
+local sys = require "framewire.sys"
 local tasks = require "framewire.task"
 local time = require "framewire.time"
 local trim = require "framewire.http.trim"
@@ -37,7 +38,7 @@ function Answer:json()
 end
 
 -- A *link* is one connection: a socket, and the bytes received last, `data`. The bytes from `at` on have not been read
--- yet.
+-- yet. `owner` is the number of the process that connected.
 local function has_rest(link)
   return link.at <= #link.data
 end
@@ -195,18 +196,31 @@ end
 local Client = {}
 Client.__index = Client
 
+-- Whether this process has made the connection. A worker process gets copies of the connections of its parent, which
+-- still uses them.
+local function is_own(link)
+  return link.owner == sys.process_id()
+end
+
+-- Closes a kept connection. If another process has made it, closes only the copy in this process: without `broken`, a
+-- TLS socket would also report the end to the server.
+local function drop(link)
+  if not is_own(link) then link.socket.broken = true end
+  link.socket:close()
+end
+
 -- Takes a kept connection that is still open.
 local function take(self, key)
   local list = self.idle[key]
   local now = monotonic()
   while list and list[1] do
     local link = table.remove(list)
-    if link.since + self.idle_timeout > now then
+    if is_own(link) and link.since + self.idle_timeout > now then
       local _, message = link.socket:receive(1)
       -- With any result but "again", the server has closed the connection, or has sent bytes that belong to no request.
       if message == "again" then return link end
     end
-    link.socket:close()
+    drop(link)
   end
   return nil
 end
@@ -215,7 +229,7 @@ end
 local function close_old(self)
   local oldest = monotonic() - self.idle_timeout
   for key, list in pairs(self.idle) do
-    while list[1] and list[1].since <= oldest do table.remove(list, 1).socket:close() end
+    while list[1] and list[1].since <= oldest do drop(table.remove(list, 1)) end
     if not list[1] then self.idle[key] = nil end
   end
 end
@@ -240,7 +254,9 @@ local function connect(self, place, request, deadline)
     connected, message = socket.connect(place.host, place.port, seconds)
   end
   if not connected then return nil, message end
-  return { socket = connected, data = "", at = 1, answered = false, since = 0, turn = 0 }
+  return {
+    socket = connected, owner = sys.process_id(), data = "", at = 1, answered = false, since = 0, turn = 0,
+  }
 end
 
 -- Returns the bytes of a request: its head, and its body if it has one. `place` is the URL, as `url.parse` returns it.
@@ -426,7 +442,7 @@ end
 function Client:close()
   self.closed = true
   for _, list in pairs(self.idle) do
-    for _, link in ipairs(list) do link.socket:close() end
+    for _, link in ipairs(list) do drop(link) end
   end
   self.idle = {}
 end
