@@ -104,22 +104,46 @@ function Loop:every(seconds, callback)
   return self.timers:add(monotonic() + seconds, callback, seconds)
 end
 
---- Calls a function when the process gets one of these signals, instead of the system's default action.
+-- Makes the loop receive signals, and call their handlers.
+local function receive_signals(self, names)
+  local signals, message = signal.open(names)
+  if not signals then return nil, message end
+  self.signals[#self.signals + 1] = signals
+  local ok
+  ok, message = self:watch(signals.fd, poller.READ, function()
+    local name = signals:read()
+    while name do
+      for i = 1, #self.handlers do
+        local handler = self.handlers[i]
+        if handler.names[name] then handler.callback(name) end
+      end
+      name = signals:read()
+    end
+  end)
+  if not ok then return nil, message end
+  for _, name in ipairs(names) do self.received[name] = true end
+  return true
+end
+
+--- Calls a function when the process gets one of these signals, instead of the system's default action. If several
+--- functions are registered for a signal, calls all of them, in the order of registration.
 ---@param names string[] such as "INT", "TERM", "HUP", "WINCH"; see framewire.signal
 ---@param callback fun(name: string)
 ---@return true|nil ok
 ---@return string? message
 function Loop:on_signal(names, callback)
-  local signals, message = signal.open(names)
-  if not signals then return nil, message end
-  self.signals[#self.signals + 1] = signals
-  return self:watch(signals.fd, poller.READ, function()
-    local name = signals:read()
-    while name do
-      callback(name)
-      name = signals:read()
-    end
-  end)
+  -- Linux reports a signal to only one descriptor, so each signal has one descriptor for all of its handlers.
+  local new, wanted = {}, {}
+  for _, name in ipairs(names) do
+    if not self.received[name] then new[#new + 1] = name end
+  end
+  if new[1] ~= nil then
+    local ok, message = receive_signals(self, new)
+    if not ok then return nil, message end
+  end
+  for _, name in ipairs(names) do wanted[name] = true end
+  self.handlers[#self.handlers + 1] = { names = wanted, callback = callback }
+  return true
 end
 
 -- Calls the watchers of the ready descriptors. This is a separate function, so that LuaJIT compiles its loop alone.
@@ -134,13 +158,12 @@ local function dispatch(self, count)
   end
 end
 
---- Runs until `stop` is called.
+--- Runs until `stop` is called. If it was called before, returns at once.
 ---@return true|nil ok
 ---@return string? message
 function Loop:run()
   local source, timers = self.poller, self.timers
-  self.running = true
-  while self.running do
+  while not self.stopping do
     local milliseconds = -1
     local due = timers:next()
     if due then
@@ -154,12 +177,13 @@ function Loop:run()
     if count > 0 then dispatch(self, count) end
     if due and due <= self.now then timers:run(self.now) end
   end
+  self.stopping = false
   return true
 end
 
---- Makes `run` return after the current round.
+--- Makes `run` return after the current round. If the loop does not run, its next `run` returns at once.
 function Loop:stop()
-  self.running = false
+  self.stopping = true
 end
 
 --- Closes the loop's own descriptors, but not the descriptors that it watches.
@@ -168,6 +192,7 @@ function Loop:close()
     self:forget(signals.fd)
     signals:close()
   end
+  self.received = {}
   self.poller:close()
 end
 
@@ -179,7 +204,10 @@ local loops = setmetatable({}, { __mode = "k" })
 --- For a new process: closes its copies of the parent's loops. On Linux, both processes share the pollers: without this
 --- function, if the new process closed a socket or a stream, the parent's loop would no longer watch it.
 function M.leave_parent()
-  for loop in pairs(loops) do loop.poller:close() end
+  for loop in pairs(loops) do
+    loop.received = {}
+    loop.poller:close()
+  end
   tasks.forget_waits()
 end
 
@@ -203,10 +231,15 @@ function M.new(options)
     --- The number of the current round; and for each watched descriptor, the round in which it was added.
     round = 0,
     added = {},
+    --- The descriptors for signals, and the names of the signals that they report.
     signals = {},
+    received = {},
+    --- The functions of `on_signal`: each is `callback`, and `names` is the set of its signals.
+    handlers = {},
     --- Monotonic time of the last wake-up. It is exact enough for time-outs, and reading it needs no call.
     now = monotonic(),
-    running = false,
+    --- Whether `stop` was called, and `run` has not returned since.
+    stopping = false,
     log = options and options.log or function(line) io.stderr:write(line, "\n") end,
   }, Loop)
   loops[self] = true

@@ -130,6 +130,22 @@ check.test("a task that was cancelled in join is not woken by the end of the oth
   loop:close()
 end)
 
+check.test("a stop before run is not lost, and stops only one run", function()
+  local loop = assert(loops.new())
+  local rounds = 0
+  loop:after(0, function()
+    rounds = rounds + 1
+    loop:stop()
+  end)
+  loop:stop()
+  loop:stop()
+  assert(loop:run())
+  check.equal(rounds, 0, "rounds of the run that was stopped before it began")
+  assert(loop:run())
+  check.equal(rounds, 1, "rounds of the next run")
+  loop:close()
+end)
+
 check.test("the loop sleeps until the next timer", function()
   -- On a busy machine, some ticks are late.
   check.eventually(5, function()

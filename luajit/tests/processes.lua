@@ -31,6 +31,28 @@ check.test("a signal reaches the loop's callback", function()
   end)
 end)
 
+check.test("a signal reaches all callbacks that are registered for it", function()
+  process.run_with(function()
+    local loop = assert(loops.new())
+    local calls = {}
+    local function register(label, names)
+      return loop:on_signal(names, function(name) calls[#calls + 1] = label .. " " .. name end)
+    end
+    assert(register("first", { "USR1" }))
+    assert(register("second", { "USR1", "USR2" }))
+    assert(not register("refused", { "USR1", "KILL" }))
+    assert(register("third", { "USR2", "USR2", "USR1" }))
+    for _, name in ipairs { "USR1", "USR2" } do
+      assert(signal.send(ffi.C.getpid(), name))
+      loop:after(0.05, function() loop:stop() end)
+      assert(loop:run())
+    end
+    check.equal(table.concat(calls, ", "), "first USR1, second USR1, third USR1, second USR2, third USR2")
+    loop:close()
+    assert(not register("closed", { "USR1" }))
+  end, function() end, true)
+end)
+
 check.test("signals that cannot be waited for are refused", function()
   for _, name in ipairs { "STOP", "KILL", "SEGV", "nothing" } do
     local _, message = signal.open { name }
