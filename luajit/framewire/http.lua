@@ -172,12 +172,15 @@ function M.serve(options)
   if count == 1 then
     ok, message = run(listeners[1], options, context, announce)
   else
+    -- This process keeps the listeners for workers that it has to start again. When the server stops, it must close
+    -- them: while one process has a listener open, the system lets clients connect, and nobody would accept them.
+    local function on_stop() close_all(listeners) end
     ok, message = require("framewire.worker").group(count, function(index)
       for other, listener in ipairs(listeners) do
         if other ~= index then listener:close() end
       end
       assert(run(listeners[index], options, context))
-    end, { ready = announce, grace = (options.grace or 5) + 2 })
+    end, { ready = announce, on_stop = on_stop, grace = (options.grace or 5) + 2 })
   end
   close_all(listeners)
   return ok, message

@@ -200,7 +200,7 @@ end
 ---@param main fun(index: integer) must wait for TERM with `Loop:on_signal` of a new loop, and then return; TERM is
 --- blocked in workers, so it does not end them by itself
 ---@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called after the
---- first attempt to start each worker
+--- first attempt to start each worker; `on_stop`: called once before TERM is sent, when no worker is started any more
 ---@return true|nil ok
 ---@return string? message
 function M.group(count, main, options)
@@ -219,6 +219,7 @@ function M.group(count, main, options)
   ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
     if state.stopping then return end
     state.stopping = true
+    if options.on_stop then options.on_stop() end
     signal_all(state, "TERM")
     loop:after(options.grace or 10, function() signal_all(state, "KILL") end)
     collect(state)

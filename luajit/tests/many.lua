@@ -2,7 +2,9 @@
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
+local http = require "framewire.http"
 local process = require "tests.support.process"
+local socket = require "framewire.socket"
 
 local function hello(_, response) response:text(200, "hello") end
 
@@ -75,6 +77,41 @@ check.test("two workers share the port and both serve", function()
       connection:close()
       return answer and not seen[answer.body]
     end, "a new worker answers")
+  end)
+end)
+
+check.test("two workers that stop refuse new clients while they complete a request", function()
+  -- [0] is 1 when a worker has received the request, and [1] when it may answer.
+  local words = process.shared_words()
+  local port, loop = process.free_port(), nil
+  process.run_with(function()
+    assert(http.serve {
+      port = port,
+      workers = 2,
+      grace = 4,
+      on_start = function(running) loop = running end,
+      handler = function(_, response)
+        local answer = response:later()
+        words[0] = 1
+        loop:every(0.01, function()
+          if words[1] == 1 and not answer.done then answer:text(200, "complete") end
+        end)
+      end,
+    })
+  end, function(server)
+    process.wait_for_port(port)
+    local connection = client.connect(port)
+    connection:send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    check.eventually(5, function() return words[0] == 1 end, "a worker has received the request")
+    server:signal("TERM")
+    check.eventually(2, function()
+      local other = socket.connect("127.0.0.1", port, 1)
+      if other then other:close() end
+      return not other
+    end, "new clients are refused")
+    words[1] = 1
+    check.equal(assert(connection:receive()).body, "complete")
+    connection:close()
   end)
 end)
 
