@@ -478,3 +478,19 @@ check.test("a response in parts with the status 204 or 304 has no body", functio
     end
   end)
 end)
+
+check.test("a content type can contain tabs, but no other control characters", function()
+  process.with_server({
+    log = function() end,
+    handler = function(request, response)
+      response:send(200, "hello", "text/plain;" .. request:param("gap") .. "charset=utf-8")
+    end,
+  }, function(port)
+    local answer = client.ask(port, "GET", "/?gap=%09")
+    check.equal(answer.status, 200)
+    check.equal(answer.headers["content-type"], "text/plain;\tcharset=utf-8")
+    for _, byte in ipairs { "00", "08", "0a", "0d", "1f", "7f" } do
+      check.equal(client.ask(port, "GET", "/?gap=%" .. byte).status, 500, byte)
+    end
+  end)
+end)

@@ -9,6 +9,9 @@ local sys = require "framewire.sys"
 -- A file up to this size is sent together with the head.
 local SMALL_FILE = 65536
 
+-- The control characters that a header's value cannot contain: all but the tab.
+local CONTROL = "[%z\1-\8\10-\31\127]"
+
 -- Reason phrases of status codes.
 local reasons = {
   [200] = "OK", [201] = "Created", [202] = "Accepted", [204] = "No Content", [206] = "Partial Content",
@@ -39,7 +42,7 @@ local function make_prefix(server, status, content_type)
   local reason = reasons[status] or "Unknown"
   local text = ("HTTP/1.1 %d %s\r\nDate: %s\r\n"):format(status, reason, server.date)
   if content_type then
-    if content_type:find("[%c]") then error("a control character in the content type", 3) end
+    if content_type:find(CONTROL) then error("a control character in the content type", 3) end
     text = text .. "Content-Type: " .. content_type .. "\r\n"
   end
   local by_type = server.prefixes[status]
@@ -114,7 +117,7 @@ end
 ---@param value string
 function Response:header(name, value)
   value = tostring(value)
-  if not name:find("^[%w!#$%%&'*+%-.^_`|~]+$") or value:find("[%z\1-\8\10-\31\127]") then
+  if not name:find("^[%w!#$%%&'*+%-.^_`|~]+$") or value:find(CONTROL) then
     error("malformed header '" .. name .. "'", 2)
   end
   self.extra = (self.extra or "") .. name .. ": " .. value .. "\r\n"
