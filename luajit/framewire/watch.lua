@@ -16,6 +16,10 @@
 -- (Linux only). Everything in a new folder is reported as created. If a file in it is already complete, it is possible
 -- that no "changed" follows. "unwatched" means that a folder cannot be watched; the field `message` has the reason.
 --
+-- On Linux, if a path that was added is deleted or moved away, "deleted" is reported, and its watch ends. The watches
+-- of paths in it end, too. To watch what is at the path later, add the path again. The move of a folder that is not
+-- watched is not noticed: changes of paths in it are reported with the old paths.
+--
 -- On Linux, if a file or folder is added with two paths, such as "a" and "./a" or two hard links, its changes have the
 -- path that was added last.
 

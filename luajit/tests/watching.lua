@@ -50,6 +50,92 @@ check.test("a file can be watched alone, and a missing one is an error", functio
   changes:close()
 end)
 
+-- Fails if a change is reported.
+local function expect_nothing(changes)
+  for _, change in ipairs(changes:read()) do error(("reported: %s %s"):format(change.kind, change.path)) end
+end
+
+check.test("a file or folder that was moved away is reported as deleted and no longer watched", function()
+  local folder = process.folder()
+  os.execute(("mkdir '%s/sub' '%s/tree' '%s/tree/a'"):format(folder, folder, folder))
+  process.write(folder .. "/file", "1")
+  local changes = assert(watch.new())
+  assert(changes:add(folder .. "/file"))
+  assert(changes:add(folder .. "/sub"))
+  assert(changes:add(folder .. "/tree", { recursive = true }))
+  for _, name in ipairs { "/file", "/sub", "/tree" } do
+    os.rename(folder .. name, folder .. "/away")
+    -- This change comes before the next `read`.
+    process.write(name == "/file" and folder .. "/away" or folder .. "/away/early", "2")
+    local seen = {}
+    for _, change in ipairs(changes:read()) do seen[#seen + 1] = change.kind .. " " .. change.path end
+    check.equal(table.concat(seen, ", "), "deleted " .. folder .. name)
+    process.write(name == "/file" and folder .. "/away" or folder .. "/away/late", "3")
+    if name == "/tree" then process.write(folder .. "/away/a/late", "3") end
+    expect_nothing(changes)
+    process.remove_folder(folder .. "/away")
+    expect_nothing(changes)
+  end
+  check.equal(next(changes.numbers), nil)
+  check.equal(next(changes.paths), nil)
+
+  process.write(folder .. "/file", "4")
+  assert(changes:add(folder .. "/file"))
+  process.write(folder .. "/file", "5")
+  expect(changes, "changed", folder .. "/file")
+  process.remove_folder(folder)
+  changes:close()
+end)
+
+check.test("a path that is added again after it was moved away is watched", function()
+  local folder = process.folder()
+  local path, away = folder .. "/file", folder .. "/away"
+  process.write(path, "1")
+  local changes = assert(watch.new())
+  assert(changes:add(path))
+  os.rename(path, away)
+  process.write(path, "2")
+  assert(changes:add(path)) -- before the move has been read
+  process.write(away, "3")
+  expect(changes, "deleted", path)
+  process.write(away, "4")
+  expect_nothing(changes)
+  process.write(path, "5")
+  expect(changes, "changed", path)
+  process.remove_folder(folder)
+  changes:close()
+end)
+
+check.test("if a folder is moved away, files in it that were added are no longer watched", function()
+  for _, options in ipairs { {}, { recursive = true } } do
+    local folder = process.folder()
+    os.execute(("mkdir -p '%s/top/sub' '%s/top-2'"):format(folder, folder))
+    local file, other = folder .. "/top/sub/file", folder .. "/top-2/file"
+    process.write(file, "1")
+    process.write(other, "1")
+    local changes = assert(watch.new())
+    assert(changes:add(folder .. "/top", options))
+    assert(changes:add(folder .. "/top/sub", options))
+    assert(changes:add(file))
+    assert(changes:add(other))
+    os.rename(folder .. "/top", folder .. "/away")
+    local seen = {}
+    for _, change in ipairs(changes:read()) do
+      check.equal(change.kind, "deleted", change.path)
+      seen[change.path] = true
+    end
+    for _, path in ipairs { folder .. "/top", folder .. "/top/sub", file } do
+      check.equal(seen[path], true, path .. " is reported")
+    end
+    process.write(folder .. "/away/sub/file", "2")
+    expect_nothing(changes)
+    process.write(other, "2")
+    expect(changes, "changed", other)
+    changes:close()
+    process.remove_folder(folder)
+  end
+end)
+
 check.test("slashes at the end of a path do not change the reported paths", function()
   local folder = process.folder()
   os.execute(("mkdir '%s/a'"):format(folder))
@@ -136,6 +222,17 @@ test_tree("with the option `recursive`, moved and deleted folders are tracked", 
   local count = 0
   for _ in pairs(changes.numbers) do count = count + 1 end
   check.equal(count, 4, "watched folders")
+end)
+
+test_tree("a file that was added is no longer watched after a folder around it was moved", function(folder, changes)
+  process.write(folder .. "/a/b/file", "1")
+  assert(changes:add(folder .. "/a/b/file"))
+  os.rename(folder .. "/a", folder .. "/moved")
+  expect(changes, "created", folder .. "/moved/b/file")
+  process.write(folder .. "/moved/b/file", "2")
+  local seen = {}
+  for _, change in ipairs(changes:read()) do seen[#seen + 1] = change.kind .. " " .. change.path end
+  check.equal(table.concat(seen, ", "), "changed " .. folder .. "/moved/b/file")
 end)
 
 test_tree("`remove` does not stop watching a folder inside of one added with `recursive`", function(folder, changes)

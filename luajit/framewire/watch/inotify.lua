@@ -39,8 +39,10 @@ local function watch_one(self, path, mask)
   return true
 end
 
+-- Stops watching a path, if it is watched.
 local function forget(self, path)
   local number = self.numbers[path]
+  if not number then return end
   C.inotify_rm_watch(self.fd, number)
   self.numbers[path], self.paths[number], self.is_deep[path] = nil, nil, nil
 end
@@ -61,6 +63,32 @@ local function forget_tree(self, folder)
     for path in pairs(set) do
       if is_inside(path, folder) then set[path] = nil end
     end
+  end
+end
+
+-- Stops watching a path that was moved or deleted, and everything in it, because these paths are wrong now. Adds the
+-- paths in it that the program has added to `changes`, as deleted.
+local function forget_gone(self, gone, changes)
+  local added = {}
+  for path in pairs(self.numbers) do
+    if is_inside(path, gone) and (self.roots[path] or not self.is_deep[path]) then added[#added + 1] = path end
+  end
+  table.sort(added)
+  forget_tree(self, gone)
+  forget(self, gone)
+  for _, path in ipairs(added) do
+    forget(self, path)
+    changes[#changes + 1] = { kind = "deleted", path = path }
+  end
+end
+
+-- Handles the move of a path that the program has added. The system would continue to watch the file at its new place.
+local function end_moved(self, number, path, changes)
+  if self.numbers[path] == number then
+    forget_gone(self, path, changes)
+  else -- The program has added the path again.
+    C.inotify_rm_watch(self.fd, number)
+    self.paths[number] = nil
   end
 end
 
@@ -130,7 +158,7 @@ function Watch:remove(path)
     if not (has_outer(self, path) and watch_one(self, path, INNER)) then forget_tree(self, path) end
   elseif self.is_deep[path] then
     watch_one(self, path, INNER) -- the outer folder reports again when it is deleted or moved
-  elseif self.numbers[path] then
+  else
     forget(self, path)
   end
 end
@@ -140,14 +168,15 @@ local function follow(self, event, kind, path, changes)
   local is_folder = band(event.mask, sys.IN_ISDIR) ~= 0
   if kind == "deleted" then
     self.listed[path] = nil
-    if is_folder then forget_tree(self, path) end
   elseif band(event.mask, sys.IN_CREATE) ~= 0 and self.listed[path] then
     -- `watch_tree` has already reported this entry.
     self.listed[path] = nil
     return
   end
   changes[#changes + 1] = { kind = kind, path = path }
-  if kind ~= "created" or not is_folder then return end
+  if not is_folder then return end
+  if kind == "deleted" then forget_gone(self, path, changes) end
+  if kind ~= "created" then return end
   local ok, message, code = watch_tree(self, path, INNER, changes)
   if not ok and code ~= sys.ENOENT and code ~= sys.ENOTDIR then
     changes[#changes + 1] = { kind = "unwatched", path = path, message = message }
@@ -190,6 +219,7 @@ function Watch:read()
           changes[#changes + 1] = { kind = kind, path = path }
         end
       end
+      if folder and band(event.mask, sys.IN_MOVE_SELF) ~= 0 then end_moved(self, event.wd, folder, changes) end
       -- The system has removed the watch, because the path no longer exists.
       if folder and band(event.mask, sys.IN_IGNORED) ~= 0 then
         self.paths[event.wd] = nil
