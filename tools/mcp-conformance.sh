@@ -57,8 +57,8 @@ check() {
         sed -n '/=== SUMMARY/,$p' "$folder/log" | grep -e '^✗' -e '^Total'
     done
     stop
-    # The server must log nothing: it does not log invalid requests. It would log a shutdown that takes too long, but
-    # streams whose clients have left must not delay the shutdown.
+    # The server must log nothing: it does not log invalid requests. It does log a shutdown that takes too long, so this
+    # also checks that streams whose clients have left do not delay the shutdown.
     if [ -s "$folder/errors" ]; then
         cat "$folder/errors" >&2
         exit 1

@@ -77,6 +77,7 @@ libmgba=${FRAMEWIRE_LIBMGBA_DIR:-target/libmgba}
 mkdir -p "$libmgba"
 exec 9>"$libmgba/lock"
 flock 9
+# The subshell keeps the lock until the packages are installed. apt-get and its children do not inherit the lock.
 (install_missing 9>&-) &
 exec 9>&-
 status=0

@@ -8,8 +8,8 @@ The call plays 60 frames, and returns values and a picture.
 Without --attach, the game runs in an embedded core, which is paused between calls and plays as fast as it can. With
 --attach, an mGBA window runs the game all the time at its own speed, and a call waits for 60 of its frames. Prints
 JSON. For a window, `max_frames` is the largest number of frames between two replies, and `frames_per_second` is the
-window's speed during the test. `real_time_ms` is the time of 60 frames at the console's speed, and `most_ms` is the
-time of 62 frames.
+window's speed during the test. `real_time_ms` is the time of 60 frames at the console's speed. `most_ms` is the
+time of 62 frames: every call should take less.
 """
 
 import argparse

@@ -9,8 +9,8 @@ local turn = require "turn"
 local clock = os.clock
 local call_guarded = connection.call_guarded
 
--- During the serving time, clients that have sent a request within this many ticks are checked continuously, others
--- once per millisecond.
+-- During the serving time of a frame (window.lua), clients that have sent a request within this many ticks are checked
+-- continuously, others once per millisecond.
 local RECENT = 4
 
 local clients = {

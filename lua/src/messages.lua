@@ -27,7 +27,7 @@ local WRITE = {
   names = function(value) return table.concat(value, ",") end,
 }
 
-local messages = {} -- by key
+local messages = {} -- by their *key*, the name with which a message begins, such as `core.addKey`
 
 -- Defines the text message `key`, which performs the operation `name`. `takes` lists the message's arguments, if they
 -- differ from those of the operation. `write` converts the result to text, if the usual converter for the type of the

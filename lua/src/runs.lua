@@ -167,7 +167,8 @@ local function stop(index, problem)
   lockstep.driven = lockstep.driven - (run.drives and 1 or 0)
   release(run)
   if problem then
-    -- Not a refusal, because frames have run: if the request is repeated, they must not run again.
+    -- The status is always FAILED, even if the problem is a refusal with another status. After such a refusal, a
+    -- repeat of the request would be performed; but frames have run, and must not run again.
     run.finish(false, refusal.FAILED, problem)
   else
     run.finish(true, table.concat(run.ends))

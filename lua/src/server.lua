@@ -25,7 +25,7 @@ local LINGER = ticks.per_second
 -- If the clock has advanced by this many seconds between two frames, mGBA was paused. The clock counts whole seconds,
 -- so more than one second has passed then. Normal frames never take that long.
 local PAUSE = 2
-local LEAST_SECONDS = 0.002 -- clients get this much of each frame even if frames are missing (steering.lua)
+local LEAST_SECONDS = 0.002 -- clients get this much of each frame even if too few frames run (steering.lua)
 
 local server = {
   address = nil, -- where to listen: set before `start`

@@ -3,8 +3,8 @@
 -- a frame together may move `limits.frame_bytes`; further requests wait for the next frame.
 --
 -- A *large request* by itself moves more than that. It is performed in one piece, but large requests get only a small
--- share of all processor time. When they have used it up, the next one waits, but not longer than `large_wait`. The
--- reason for this limit: if a request changes something, all later requests of its connection have to wait for it.
+-- share of all processor time. When they have used it up, the next one waits. It waits at most `large_wait`: if a
+-- request changes something, all later requests of its connection have to wait for it.
 
 local limits = require "limits"
 local lockstep = require "lockstep"

@@ -189,6 +189,7 @@ def losses(cluster: Cluster, workers: int, steps: int) -> dict[str, Any]:
                 victim = fleet._groups[step // (steps // 10) % workers]
                 node = next((node for node in cluster.worker_nodes if node.node_id == victim.place.node.id), None)
                 if node is None:
+                    # The worker is on the head node, which is not in `worker_nodes`. Only the worker is killed.
                     os.kill(victim.process, signal.SIGKILL)
                 else:
                     kill(cluster, node, fleet)

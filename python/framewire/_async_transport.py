@@ -156,7 +156,7 @@ class AsyncTransport:
             left = None if deadline is None else deadline - time.monotonic()
             try:
                 if left is not None and left <= 0:
-                    # The event loop reads what has arrived in its next iteration, and this task continues before that.
+                    # After one `sleep(0)`, this task would continue before the event loop has read what has arrived.
                     await asyncio.sleep(0)
                     await asyncio.sleep(0)
                     break

@@ -319,7 +319,7 @@ class Session:
 
     def subscribe(self, subscription: Subscription) -> None:
         """Begins a subscription."""
-        # `submit` refuses invalid requests. They must not be sent again on each new connection.
+        # This comes first: if `submit` refuses the request as invalid, no new connection begins the subscription again.
         self.submit(_Subscribing(self, subscription))
         self.subscriptions.append(subscription)
 

@@ -79,7 +79,8 @@ impl Code {
         Ok((Code { root }.checked()?, kind))
     }
 
-    /// Refuses code that is longer than [`MAX_CODE`].
+    /// Refuses code that is longer than [`MAX_CODE`]. The code can be much longer than the text: a comparison of bytes
+    /// or of a text contains its address once for each byte.
     fn checked(self) -> Result<Code, ParseError> {
         let length = self.encode().len();
         if length > MAX_CODE {

@@ -63,7 +63,8 @@ struct Fixtures {
     resources: BTreeMap<String, JsonObject>,
     /// Requests for inputs, which a tool or a prompt can send to a client.
     inputs: BTreeMap<String, Json>,
-    /// Tools and prompts that ask the client for inputs before they have a result.
+    /// Tools and prompts that ask the client for inputs before they have a result. The names of the prompts end with
+    /// `_prompt`.
     rounds: BTreeMap<String, Rounds>,
     /// Requests that tools send to the client within a session, with the names of the tools' arguments in braces.
     questions: BTreeMap<String, Json>,

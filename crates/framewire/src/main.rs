@@ -83,6 +83,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // If a shell runs this program to complete a command line, this call ends the process.
     commands::complete::answer();
     let cli = Cli::try_parse().unwrap_or_else(|error| hint::with_serve(error).exit());
     let result = match cli.command {

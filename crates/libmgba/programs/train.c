@@ -25,7 +25,8 @@ static void no_log(struct mLogger* logger, int category, enum mLogLevel level, c
 	(void) args;
 }
 
-/* Reads a ROM, or builds one from a .hex file, which lists its bytes. */
+/* Reads a ROM, or builds one from a .hex file. This is not Intel HEX: its lines are `ADDRESS: BYTES ; comment`, in hex,
+ * and lines that begin with # are comments. */
 static struct VFile* read_rom(const char* path) {
 	const char* ending = strrchr(path, '.');
 	if (!ending || strcmp(ending, ".hex")) {

@@ -140,8 +140,8 @@ static struct fw_save* create(struct fw_core* self, size_t size, bool temporary)
 	return save;
 }
 
-/* Frees the temporary saves that libmgba has closed; with `all`, also those that it
- * no longer uses but has not closed. */
+/* Frees the temporary saves that libmgba has closed. With `all`, frees all temporary saves,
+ * even if libmgba has not closed them. The caller knows that libmgba no longer uses them. */
 static void sweep(struct fw_core* self, bool all) {
 	struct fw_save** link = &self->saves;
 	while (*link) {

@@ -8,6 +8,7 @@
  * sm83_arithmetic.h has the arithmetic, and sm83_cases.h the macros for the table of instructions. */
 #include "internal.h"
 
+/* Only for versions before mGBA 0.11: see FEATURES in build.rs. */
 #ifndef FW_HAVE_AUDIO_BUFFER
 
 #include <mgba/internal/gb/gb.h>

@@ -37,7 +37,8 @@
 	} else if (!load(gb, address, &value)) { \
 		goto out; \
 	}
-/* Used after ENDS by instructions with LOADS. */
+/* Used after ENDS by instructions with LOADS. A byte of the ROM stays on the cartridge's bus. cart_pc is the value that
+ * the processor's pc had during this access. */
 #define LOADED \
 	LEAVES(address, value) \
 	if (in_rom) { \
@@ -141,6 +142,8 @@
 		OPERATION(cpu, SOURCE); \
 		ENDS(1, 1, CODE) \
 		break;
+/* The cases of an operation for each source: the registers, the memory at HL (FIRST + 6), and the byte after the
+ * instruction's code (FIRST + 0x46). */
 #define CASES_COMPUTE(FIRST, OPERATION) \
 	CASE_COMPUTE_ONE((FIRST) + 0, OPERATION, cpu->b) \
 	CASE_COMPUTE_ONE((FIRST) + 1, OPERATION, cpu->c) \
@@ -229,6 +232,7 @@
 		} \
 		break; \
 	}
+/* libmgba keeps the low byte of the target in cpu->index. */
 #define CASE_JUMP(CODE, CONDITION) \
 	case CODE: { \
 		bool jumps = CONDITION; \

@@ -42,7 +42,8 @@ struct Heartbeat {
     unheard: usize,
     /// When the last ping was sent.
     last: Instant,
-    /// How many cancel frames that may not have arrived were sent before it.
+    /// The number of cancel frames that were sent before the last ping and may not have arrived. Its pong shows that
+    /// they have.
     cancelled: usize,
     number: u32,
 }

@@ -37,8 +37,8 @@ pub(crate) struct LinkState {
     pub events: Option<u32>,
     /// The last known frame counter of the emulator, from a heartbeat, an event or a welcome, on any connection.
     pub frame: u32,
-    /// When a connection last broke. Only two kinds of connections count: those that were ready, and those whose script
-    /// answered on another connection.
+    /// When the last connection to a script ended: one that was ready, or one that got no welcome while the script
+    /// answered on another connection. Failed attempts to connect do not count.
     pub lost: Option<Instant>,
 }
 

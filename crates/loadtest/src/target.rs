@@ -9,8 +9,8 @@ pub trait Target: Send + Sync + 'static {
     /// What one worker keeps for one run.
     type Session: Session;
 
-    /// Begins a run. Called on a worker's thread, outside of its runtime. Must not connect yet, because the time to
-    /// connect is part of a cold start.
+    /// Begins a run. Called on a worker's thread, outside of its runtime. Must not connect yet: in a run with a
+    /// cold start, the time of the first connections is measured too.
     fn session(&self) -> Self::Session;
 }
 

@@ -90,6 +90,7 @@ fn follows(delta: &Header, last: &Header) -> bool {
 /// A message after its header.
 struct Body<'a> {
     colors: &'a [[u8; 3]],
+    /// Runs of tiles: how many tiles to skip, how many tiles follow, and these tiles; see `docs/video.md`.
     runs: &'a [u8],
 }
 
@@ -142,6 +143,9 @@ impl<'a> Bytes<'a> {
         if usize::from(place) < self.colors { Ok(place) } else { Err(DecodeError::Place) }
     }
 
+    /// Reads a tile: the number of colours in its own list, the palette indexes in this list, and for each pixel a
+    /// position in the list, with as few bits as possible. If the number is 0, there is no list, but a palette index
+    /// for each pixel.
     fn tile(&mut self) -> Result<[u16; AREA], DecodeError> {
         let count = self.take(1)?[0];
         let mut places = [0; AREA];

@@ -68,7 +68,8 @@ impl Encoder {
         let mut next = 0;
         let mut places = self.places.iter();
         for run in self.tiles.chunk_by(|tile, after| tile + 1 == *after) {
-            // A picture has fewer than 65,536 pixels, and not more tiles than pixels, so these numbers fit.
+            // A run is the number of unchanged tiles before it, its own number of tiles, and the tiles. A picture has
+            // fewer than 65,536 pixels, and not more tiles than pixels, so these numbers fit.
             message.extend(((run[0] - next) as u16).to_le_bytes());
             message.extend((run.len() as u16).to_le_bytes());
             for places in places.by_ref().take(run.len()) {
@@ -127,6 +128,7 @@ fn write_tile(message: &mut Vec<u8>, places: &[u16; AREA], wide: bool) {
     }
     message.push(count as u8);
     own[..count].iter().for_each(|place| write_place(message, *place, wide));
+    // Each byte has several positions, the first one in its lowest bits. A list of one colour needs no positions.
     if let Some(bits @ 1..) = bits(count) {
         let bytes = pixels.chunks_exact(8 / bits);
         message.extend(

@@ -193,6 +193,7 @@ impl VectorEnv {
 
     /// The emulator of an environment, for everything except steps.
     fn emulator(&self, py: Python<'_>, index: usize) -> PyResult<Core> {
+        // While a call of the emulator uses the environment's core, the environment has the spare core instead.
         let spare = self.call(py, |vector| {
             // Check the index before a core is opened.
             vector.with_core(index, |_, _| ())?;

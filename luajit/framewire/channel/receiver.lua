@@ -1,4 +1,5 @@
---- The receiving half of a channel's endpoint.
+--- The receiving half of a channel's endpoint. docs/channel.md describes the mailbox, the slots and the memory for long
+-- messages (its "bulk room").
 
 local bit = require "bit"
 local closed = require "framewire.closed"
@@ -147,6 +148,7 @@ function Receiver:await(timeout)
   -- These checks are not a loop, because LuaJIT would compile an inner loop separately from the caller's loop.
   local data, length = peek(s)
   if data ~= nil then return data, length end
+  -- The other side can use the mailbox only after this side has reported that it has read everything.
   if s.mailbox_unreported and s.published ~= s.next then publish(s) end
   pause()
   data, length = peek(s)

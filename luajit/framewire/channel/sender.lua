@@ -1,4 +1,5 @@
---- The sending half of a channel's endpoint.
+--- The sending half of a channel's endpoint. docs/channel.md describes the mailbox, the slots and the memory for long
+-- messages (its "bulk room").
 
 local bit = require "bit"
 local closed = require "framewire.closed"

@@ -405,6 +405,7 @@ function Connection:expire()
     flush(self, self.server.out)
     if self.fd >= 0 then
       wind_up(self, true)
+      -- If bytes of the 408 wait to be sent, the connection ends unless the client reads some of them in this time.
       if self.phase == "write" then enter(self, "linger", LINGER) end
     end
   elseif phase == "handler" and not self.promised.started then

@@ -57,6 +57,7 @@ end
 ---@return integer|string port, or the message
 function Request:peer()
   local connection = self.connection
+  -- With HTTPS, `connection.peer` is the client's TLS socket, and `fd` is one end of a pair of unix sockets.
   if connection.peer then return connection.peer:peer() end
   return socket.wrap(connection.fd):peer()
 end

@@ -157,7 +157,8 @@ function Watch:remove(path)
     -- A link to a folder is not part of the outer folder, and `watch_one` with INNER fails for it.
     if not (has_outer(self, path) and watch_one(self, path, INNER)) then forget_tree(self, path) end
   elseif self.is_deep[path] then
-    watch_one(self, path, INNER) -- the outer folder reports again when it is deleted or moved
+    -- If the folder was also added on its own, this undoes it: only the outer folder reports its deletion or move.
+    watch_one(self, path, INNER)
   else
     forget(self, path)
   end

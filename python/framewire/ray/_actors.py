@@ -148,7 +148,7 @@ class Link:
         self._unsent: ConnectionLostError | None = None
         # Whether Ray has reported that the worker has ended.
         self._has_ended = False
-        # How many answers will come before the others that nobody waits for any more.
+        # How many of the next answers belong to calls that nobody waits for any more.
         self._late = 0
 
     def call(self, name: str, *arguments: Any) -> Any:
@@ -217,6 +217,7 @@ class Link:
         if not has_come and not wait([self], self._pool.call_timeout):
             raise self._pool.too_late(self._node)
         if self._has_ended:
+            # If `serve` has failed, or its actor is lost, this raises the exception.
             self._pool.answer(self._node, self._serving)
         reply: Reply = self._connection.receive([place.data.cast("B") for place in places])
         return reply

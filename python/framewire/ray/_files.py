@@ -58,6 +58,7 @@ class GameFiles:
             source = path.parent / named
         else:
             source = Path(rom)
+        # If the ROM is in an archive, `source` is the path of the archive and then the path in it.
         file = _file_of(source)
         name = f"rom-{file.name}"
         files[name] = file.read_bytes()

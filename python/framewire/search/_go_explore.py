@@ -81,6 +81,7 @@ class GoExplore:
         self.archive = Archive(runner.start)
         self.branches = 0
         self.played = 0
+        # The rank of the best branch: whether it reached the goal, its score, and -frames.
         self._best: tuple[bool, float, int] = (False, -math.inf, 0)
         self._best_path: tuple[int, ...] = ()
 

@@ -113,6 +113,7 @@ impl Machine {
             }
             Op::AddKeys { keys } => {
                 let keys = check_keys(keys)?;
+                // Ends holds and timelines of these keys, which would release the keys later.
                 self.release(keys, 0);
                 self.core.add_keys(keys);
                 Value::None

@@ -80,7 +80,8 @@ impl Worker {
                 driver.check();
             }
         }
-        // While no frames run, nothing else notices that the client of a run has left.
+        // Ends the runs (requests to run frames, see runs.rs) that no client waits for. While no frames run, nothing
+        // else notices that a client has left.
         self.machine.settle_runs();
         if self.machine.runs.are_driving() {
             // A run is a request that has not ended yet, so the time-out of lockstep starts again.

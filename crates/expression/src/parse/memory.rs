@@ -317,7 +317,7 @@ pub(super) fn known_address(node: &Node, column: usize) -> Result<u32, ParseErro
 }
 
 pub(super) fn reached_by_pointer(column: usize) -> ParseError {
-    ParseError::new(column, "a pointer leads to this address, which has to be known beforehand here")
+    ParseError::new(column, "a pointer leads to this address; use one that is known without reading memory")
 }
 
 /// Refuses memory that extends beyond the last address.

@@ -63,8 +63,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The failure of a press. If a timeline that is not over caused it, and the emulator is paused, the text also says
-/// that the emulator is paused: the keys of this press, or of an earlier one, are waiting for the game to continue.
+/// The failure of a press. If the reason is a timeline, which is a sequence of keys that the emulator has not finished,
+/// and the emulator is paused, the text also says that it is paused: the keys of this press, or of an earlier one, are
+/// waiting for the game to continue.
 fn with_pause(failure: Failure, client: &Client) -> Failure {
     let why = match failure {
         Failure::Refused(why) if why.contains("timeline") => why,

@@ -7,7 +7,8 @@ use serde_json::json;
 use super::server::ServerArgs;
 use super::{EXIT_CODES, Failure, field, print, print_bytes};
 
-/// The flags with which `POST /v1/batch` saves and loads the same parts of a state as `/v1/state`.
+/// The flags with which `POST /v1/batch` saves and loads the same parts of a state as `/v1/state`: 31 saves all parts,
+/// and 29 loads all of them except the battery save (2).
 const SAVED: u8 = 31;
 const LOADED: u8 = 29;
 

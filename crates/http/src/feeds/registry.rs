@@ -24,8 +24,8 @@ use crate::problem::Problem;
 /// The reason why a feed without readers ended early.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
-/// How many feeds read-only callers may create with `POST /v1/watches`: all of them together can have at most the limit
-/// divided by this number at once.
+/// The divisor for the limit of read-only callers: all of them together can have at most `limit / READ_ONLY_PART` of
+/// the feeds that `POST /v1/watches` creates.
 const READ_ONLY_PART: usize = 4;
 
 pub(crate) struct Feeds {

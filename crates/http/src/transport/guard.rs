@@ -62,6 +62,7 @@ impl Watchdog {
         self.changes = changes;
         let (limit, verdict) = match activity.phase() {
             _ if activity.blocked.load(Relaxed) => (limits.stall, Verdict::Stalled),
+            // A client from which no request was accepted yet may be idle only for a short time.
             Phase::Idle if !activity.known.load(Relaxed) => (limits.head.min(limits.idle), Verdict::Idle),
             Phase::Idle | Phase::Closing => (limits.idle, Verdict::Idle),
             Phase::Head => (limits.head, Verdict::Refused(Refusal::SLOW_HEAD)),

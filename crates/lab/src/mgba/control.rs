@@ -199,7 +199,8 @@ impl StockMgba {
     /// Types a path into a file dialog and waits until the dialog has closed.
     fn choose_file(&mut self, dialog: &Window, file: &Path) -> Result<()> {
         let path = file.canonicalize().map_err(Error::io(format!("find {}", file.display())))?;
-        // On a busy machine, the list of completions may get the last key instead of the dialog.
+        // On a busy machine, the dialog's list of completions may take the Return key, so the path may have to be typed
+        // again.
         self.act_until(
             &format!("the dialog \"{}\" took {}", dialog.title, path.display()),
             |mgba| {

@@ -40,8 +40,8 @@ impl StudyWindow {
     pub fn open(script: Script) -> anyhow::Result<StudyWindow> {
         let setup = Setup::start(Place::Window, script)?;
         let counter = Counter::start(setup.frames.clone())?;
-        // This is the script's first connection. So the script has closed no socket with the same descriptor, and when
-        // Lua collects closed sockets, this connection is not cut off.
+        // When Lua collects a closed socket, its descriptor is closed a second time. This would cut off a newer
+        // connection with the same descriptor. This one is the script's first, so no closed socket had its descriptor.
         let mut client = setup.client(PATIENCE)?;
         let before =
             client.echo(script.echo_prefix()).context("the script does not answer its first request")?;

@@ -1,4 +1,5 @@
-//! The messages of a client, and the replies to them. `docs/emulator-channel.md` describes their bytes.
+//! The messages of a client, and the replies to them. `docs/emulator-channel.md` describes their bytes. The *block* is
+//! the shared memory in which the client sees the picture and the memory that it watches.
 //!
 //! Most messages are short and exist only on channels. A client can also send the requests and pings of
 //! `docs/protocol.md`. These are binary frames, which have no length field here.
@@ -48,6 +49,7 @@ pub fn read(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
     let mut reader = Reader::new(bytes);
     let message = match reader.get::<u8>()? {
         kind::STEP => {
+            // A byte without a meaning aligns the fields, here and below.
             reader.get::<u8>()?;
             let keys = reader.get::<u16>()?;
             ClientMessage::Step {

@@ -1,11 +1,12 @@
-//! A target for scripts that send messages back, and the strategies for using connections to them.
+//! The target of a load test that is a script, which sends each message back; and the strategies for using connections
+//! to it.
 //!
 //! - [`ScriptTarget`]: the address of the script, the [`Dialect`], and the strategy;
 //! - [`ScriptSession`]: the connections of one run;
 //! - `connection`: one connection, one message at a time; `pipeline`: one connection, many messages in flight.
 //!
 //! The strategy `mux` with binary frames is [`framewire_link::Link`] itself, so a measurement shows what Framewire's
-//! users get. The other strategies are simpler. Other programs use them.
+//! users get. The other strategies are simpler. They show what users of other clients get.
 
 mod connection;
 mod dialect;

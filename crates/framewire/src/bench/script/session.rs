@@ -101,6 +101,7 @@ impl Inner {
                     Some(connection) => connection,
                     None => {
                         let connection = self.reuse_or_open(None, call).await?;
+                        // If the connection breaks, `exchange_again` connects the same socket again, which then fails.
                         connection.settle()?;
                         connection
                     }

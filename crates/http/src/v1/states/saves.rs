@@ -75,7 +75,8 @@ async fn load_battery_save(
     fill(&mut save, now.save().unwrap_or_default().len());
     let data = now.with_save(&save);
     // A state that was loaded before can have a save of its own, which hides the game's save until the next reset. A
-    // temporary save hides it, too. So the console is reset first; otherwise the last reset would drop the new save.
+    // temporary save, which a user of mGBA can load, hides it, too. So the console is reset first; otherwise the last
+    // reset would drop the new save.
     let batch = selected.keyed(vec![Op::Reset {}, Op::LoadState { data, flags: SAVE }, Op::Reset {}]);
     let outcome = selected.perform(batch).await?;
     let frame = outcome.frame;
