@@ -21,6 +21,15 @@ test("a stock mGBA is shown and played, and disabled controls say why", async ({
     await expect(opened.button(name)).toHaveAttribute("aria-disabled", "true");
     await expect(opened.button(name)).toHaveAttribute("title", reason);
   }
+  await opened.screen.focus();
+  for (const [hotkey, reason] of [
+    ["Space", /cannot pause/],
+    ["f", /cannot set mGBA's speed/],
+    ["m", /own machine/],
+  ] as const) {
+    await page.keyboard.press(hotkey);
+    await expect(page.locator(".toast.bad").last()).toContainText(reason);
+  }
   await expect(page.getByLabel("Speed", { exact: true })).toBeDisabled();
   await expect(page.locator(".reason")).toContainText("its own window");
 
