@@ -15,8 +15,8 @@ import { Store } from "./store.js";
  */
 
 /**
- * If a press is shorter than this, the page asks the emulator to release the key `SHORT_FRAMES` frames later. The game reads its
- * keys only once per frame, and a tap may be shorter than a frame. The network may also make a press shorter.
+ * If a press is shorter than this, the page asks the emulator to release the key `SHORT_FRAMES` frames later. The game
+ * reads its keys only once per frame, and a tap may be shorter than a frame. The network may also make a press shorter.
  */
 const SHORT_PRESS_MS = 100;
 

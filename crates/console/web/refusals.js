@@ -1,4 +1,7 @@
-/** The reasons why the page refuses actions. A disabled button shows its reason as the tooltip; a key shows it as a message. */
+/**
+ * The reasons why the page refuses actions. A disabled button shows its reason as the tooltip. A key shows it as a
+ * message.
+ */
 
 import { runsOnRequest } from "./status.js";
 import { toastOnce } from "./toast.js";
