@@ -19,7 +19,7 @@ pub const BULK_ALIGN: usize = 64;
 pub mod at {
     pub const MAGIC: usize = 0;
     pub const VERSION: usize = 8;
-    /// How many slots each side writes. The slots themselves begin at [`RINGS`].
+    /// The number of slots to which each side writes. The slots themselves begin at [`RINGS`].
     pub const SLOTS: usize = 12;
     /// The size of each side's memory for long messages.
     pub const BULK: usize = 16;

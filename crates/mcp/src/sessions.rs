@@ -1,5 +1,5 @@
 //! Sessions of MCP over HTTP, for clients of MCP's revisions before 2026-07-28. A session belongs to the sender that
-//! opened it.
+//! opened it. `HttpHost::sender` says who the sender of a request is.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -14,7 +14,7 @@ use crate::errors::{self, Conflict, InvalidData, NotFound, TooLarge, argument};
 /// The largest number of recordings in a folder.
 const MAX_RECORDINGS: usize = 4096;
 
-/// Snapshots and recordings in a folder. A server has the same files in its folder `--data`.
+/// Snapshots and recordings in a folder. A server stores them in the same way in its folder `--data`.
 #[pyclass(frozen, module = "framewire._native")]
 pub(crate) struct Store {
     snapshots: Snapshots,

@@ -211,7 +211,7 @@ class Link:
         self._connection.close()
 
     def _next(self, places: Sequence[Array], has_come: bool) -> Reply:
-        """Waits for the next reply, even if it is late."""
+        """Waits for the next reply, even if it belongs to a call that timed out or was interrupted."""
         if self._unsent is not None:
             raise self._unsent
         if not has_come and not wait([self], self._pool.call_timeout):

@@ -1,4 +1,4 @@
-"""Statistics of fleets and searches, for the program and for Ray's metrics."""
+"""Statistics of fleets and searches, for the program that uses them and for Ray's metrics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Metrics:
     """Keeps statistics, and reports them to Ray, for Prometheus and Ray's dashboard.
 
     Args:
-        kind: What is counted: `fleet` or `search`. The names of the metrics begin with `ray_framewire_` and this word.
+        kind: What is counted: `fleet` or `search`. Ray exports the metrics under names that begin with
+            `ray_framewire_` and this word.
     """
 
     def __init__(self, kind: str) -> None:

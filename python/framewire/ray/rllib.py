@@ -31,7 +31,7 @@ def register(
 
     With `gym_env_vectorize_mode="vector_entry_point"`, the `env_config` of the algorithm can have other arguments of
     `GameVectorEnv`, such as `threads`. In other modes, RLlib creates single environments, and `env_config` can have only
-    those of `GameEnv`.
+    arguments of `GameEnv`.
 
     Args:
         name: The name for `config.environment(name)`.
@@ -62,6 +62,6 @@ def _environment(files: GameFiles, scenario: str | None, config: Mapping[str, An
             # RLlib keeps the arrays of all steps of an episode, so each step must return new ones.
             return GameVectorEnv(game, scenario, num_envs=num_envs, rom=path, **{"copy": True, "threads": 1, **options})
         env = GameEnv(game, scenario, rom=path, **options)
-        # The files must exist as long as the environment does: its emulator and its copies open them again.
+        # The files must exist as long as the environment does: `env.emulator` and copies of `env` open them again.
         weakref.finalize(env, stack.pop_all().close)
         return env

@@ -179,7 +179,7 @@ test("watches show values, and errors in expressions", async ({ console: page, s
   await expect(panel).toContainText("No watches yet");
 });
 
-test("a byte is added to the watches from the memory panel", async ({ console: page }) => {
+test("a number is added to the watches from the memory panel", async ({ console: page }) => {
   const memory = await page.tab("Memory");
   await goTo(memory, SCORE.toString(16));
   await memory.getByLabel("Type").selectOption("u32");
@@ -199,7 +199,7 @@ test("the symbol `frame` is watched, and not the frame counter", async ({ consol
   const watches = await page.tab("Watches");
   await expect(watches.locator(".watch .name")).toHaveText(["u32[0x02000008]"]);
   await expect(watches.locator(".watch .value")).toHaveText([String(value)]);
-  // The button in Watches watches the same.
+  // The button `frame` on the tab Watches adds the same watch.
   await watches.getByRole("button", { name: "Stop watching u32[0x02000008]" }).click();
   await watches.locator(".chips").getByRole("button", { name: "frame", exact: true }).click();
   await expect(watches.locator(".watch .name")).toHaveText(["u32[0x02000008]"]);

@@ -105,7 +105,7 @@ impl Files {
     pub(crate) fn resolve(&self, path: &str) -> Result<String, OpError> {
         let refused = || {
             OpError::bad_argument(format!(
-                "the path {path:?} is not inside the folder for files, or its own folder does not exist there; name a \
+                "the path {path:?} is not inside the folder for files, or a folder in this path does not exist; name a \
                  file by its path from the folder for files, without .., such as game.gba or states/1.ss"
             ))
         };

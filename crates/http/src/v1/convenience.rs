@@ -25,7 +25,7 @@ pub(crate) const ALL: [(&str, &str); 12] = [
         "read_many",
         "Reads the numbers at `addresses`. All have the given type, or each has the type of its symbol.",
     ),
-    ("write", "Writes `value` of a type to `address`, on the bus or in `domain`."),
+    ("write", "Writes the number `value`, of a type such as u16, to `address`, on the bus or in `domain`."),
     ("write_many", "Performs `writes`, each with an address, a value and optionally a type."),
     (
         "tap",
@@ -49,7 +49,10 @@ pub(crate) const ALL: [(&str, &str); 12] = [
         "read_text",
         "Reads text in `length` bytes at `address`, up to the end of the text, with the character table or else as UTF-8.",
     ),
-    ("freeze", "Writes `value` of a type to `address` now, and again after each frame."),
+    (
+        "freeze",
+        "Writes the number `value`, of a type such as u16, to `address` now, and again after each frame.",
+    ),
     (
         "unfreeze",
         "Ends the `freeze` of `address`, or of all addresses if that is left out; the result says whether a value was \
@@ -355,8 +358,8 @@ fn kind(fields: &mut Fields<'_>) -> Result<Option<Type>> {
     Type::named(&name).map(Some).ok_or_else(|| Problem::parameter("type", &format!("is {name:?}"), ACCEPTS))
 }
 
-/// A list with an entry for each operation to make. A list that is too long is refused before its operations take
-/// memory, because each entry has only a few bytes in the request.
+/// A list with an entry for each operation to make. An entry has only a few bytes in the request, but its
+/// operation takes more memory. So a list that is too long is refused before its operations are made.
 fn list(fields: &mut Fields<'_>, name: &'static str, accepts: &str) -> Result<Vec<Json>> {
     match fields.required(name, accepts)? {
         Json::Array(items) if items.len() > MAX_OPS => {

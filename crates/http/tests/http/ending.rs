@@ -122,7 +122,7 @@ fn requests_that_are_still_arriving_do_not_delay_the_shutdown() {
 
 /// How long the shutdown takes while three requests arrive and one waits for a condition.
 fn stop_with_arriving_requests() -> Duration {
-    // The server must read the first bytes of the head within twice this time. Otherwise, it treats the connection as
+    // The server must read the first bytes of the head within twice `last_call`. Otherwise, it treats the connection as
     // idle and closes it without a reply.
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_millis(400));
     let (mut body, mut head, mut message) = (server.connect(), server.connect(), server.connect());

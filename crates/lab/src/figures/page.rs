@@ -45,8 +45,8 @@ fn summary(runs: &[Sample], alternative: &[Sample]) -> String {
     if let Some(value) = Metric::Rate.of(runs, &[]) {
         parts.push(format!("{}/s", rate(value)));
     }
-    // The share of the alternative's rate is shown only for runs without requests, which measure frames. Runs with
-    // requests have no bound on it.
+    // The rate as a share of the alternative's rate is shown only for runs without requests, which measure frames. Runs
+    // with requests have no bound on this share.
     if runs.iter().all(|run| run.requests == 0)
         && let Some(share) = Metric::Share.of(runs, alternative)
     {

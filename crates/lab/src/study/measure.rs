@@ -1,7 +1,7 @@
 //! Performs the steps that have no result yet, each in the window that it needs.
 //!
 //! A *lane* is a thread that performs the steps of a queue one after another, with at most one window of its own.
-//! Several lanes can run at the same time.
+//! Several lanes can run at the same time. A *row* is one run of requests at one load.
 
 use std::collections::VecDeque;
 use std::sync::Barrier;
@@ -299,8 +299,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         Ok(report)
     }
 
-    /// Stores a row, unless mGBA ended during it. In that case, this stores how mGBA ended, and returns an error so
-    /// that the row is measured again. After the last try, the row is stored anyway.
+    /// Stores the report of a step, unless mGBA ended during the step. In that case, this stores how mGBA ended, and
+    /// returns an error so that the step is tried again. In the last try, the report is stored anyway.
     fn keep_report(&mut self, step: &Step, report: &Report) -> anyhow::Result<()> {
         if let Some(how) = self.window.as_mut().and_then(StudyWindow::end) {
             let (requests, correct) = report.rows.first().map_or((0, 0), |row| (row.requests, row.correct));

@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_note_of_a_repeated_call_is_not_written_again() {
+    async fn the_note_of_a_call_is_left_out_only_if_the_call_is_a_repeat() {
         let replies = |method: &str, _: &Json| match method {
             // A snapshot is loaded before each attempt, so each ends in the same frame.
             "run" => Some(json!({"frame": 9, "why": "frames", "frames": 2, "steps": [{}], "then": []})),
