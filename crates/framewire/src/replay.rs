@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, Speed};
+use framewire_emulator::embedded::{
+    Config, Hardware, Mods, Options as CoreOptions, Palette, Patching, Speed,
+};
 use framewire_emulator::{Clock, Embedded};
 use framewire_recording::replay::{Divergence, PlayOptions, ReplayClock, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, Recording};
@@ -14,6 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::choose::{patching, rom_without_save};
 use crate::output;
+use crate::settings::{GB_PALETTE_HELP, NO_SGB_BORDERS_HELP};
 
 /// The number of frames from one picture hash to the next, if `--write` adds hashes to a recording without picture
 /// hashes.
@@ -42,6 +45,10 @@ pub struct Args {
     /// The console's BIOS, for a recording that was made with it
     #[arg(long, value_name = "FILE")]
     bios: Option<PathBuf>,
+    #[arg(long, value_name = "COLORS", help = GB_PALETTE_HELP)]
+    gb_palette: Option<Palette>,
+    #[arg(long, help = NO_SGB_BORDERS_HELP)]
+    no_sgb_borders: bool,
     /// Take a hash of the picture every N frames, and compare those that the recording has as well [default: as
     /// recorded]
     #[arg(long, value_name = "N", value_parser = crate::commands::whole(1, 3600))]
@@ -168,8 +175,13 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 fn core(args: &Args) -> anyhow::Result<Embedded> {
     let patching = args.patch.as_deref().map_or(Patching::NextTo, patching);
     let rom = rom_without_save(args.rom.as_deref(), &patching)?;
-    // The recording's state contains the console's model and the save memory, so only the BIOS is set here.
-    let hardware = Hardware { bios: args.bios.clone(), ..Hardware::default() };
+    // The recording's state contains the console's model and the save memory, so they are not set here.
+    let hardware = Hardware {
+        bios: args.bios.clone(),
+        palette: args.gb_palette,
+        borders: !args.no_sgb_borders,
+        ..Hardware::default()
+    };
     let mods = Mods { options: CoreOptions { hardware, ..CoreOptions::default() }, ..Mods::default() };
     let (speed, clock) = (Speed::Unlimited, args.clock.unwrap_or_default());
     let config = Config { speed, paused: true, clock, mods, ..Config::new(rom) };

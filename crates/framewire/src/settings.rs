@@ -20,6 +20,12 @@ use crate::requested::EmulatorOption;
 /// The default address for HTTP. It is mGBA-http's address, so programs written for mGBA-http work unchanged.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:5000";
 
+/// The help of `--gb-palette`. `framewire replay` has this option, too.
+pub const GB_PALETTE_HELP: &str = "The four colours for a Game Boy that has only shades of grey, from white to black, \
+                                   such as e0f8d0,88c070,346856,081820";
+/// The help of `--no-sgb-borders`. `framewire replay` has this option, too.
+pub const NO_SGB_BORDERS_HELP: &str = "Leave out the border in pictures of a Super Game Boy";
+
 /// Settings from the command line, the environment or a file. `None` means not set.
 #[derive(Debug, Default, Clone, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -78,12 +84,9 @@ pub struct Settings {
     /// The model of a Game Boy: dmg, mgb, sgb, sgb2, cgb or agb [default: depends on the ROM]
     #[arg(long, value_name = "MODEL", env = "FRAMEWIRE_GB_MODEL")]
     pub gb_model: Option<String>,
-    /// The four colours for a Game Boy that has only shades of grey, from white to black, such as
-    /// e0f8d0,88c070,346856,081820
-    #[arg(long, value_name = "COLORS", env = "FRAMEWIRE_GB_PALETTE")]
+    #[arg(long, value_name = "COLORS", env = "FRAMEWIRE_GB_PALETTE", help = GB_PALETTE_HELP)]
     pub gb_palette: Option<String>,
-    /// Leave out the border in pictures of a Super Game Boy
-    #[arg(long, env = "FRAMEWIRE_NO_SGB_BORDERS", action = ArgAction::SetTrue)]
+    #[arg(long, env = "FRAMEWIRE_NO_SGB_BORDERS", action = ArgAction::SetTrue, help = NO_SGB_BORDERS_HELP)]
     pub no_sgb_borders: Option<bool>,
     /// Speed of the embedded core: a multiple of the console's 59.7275 frames/s, or `unlimited` [default: 1]
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]

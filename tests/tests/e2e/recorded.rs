@@ -139,6 +139,26 @@ fn a_recording_with_a_bios_needs_the_same_bios_for_its_replay() {
     assert_ne!(code, Some(0), "{said}");
 }
 
+/// The recording's hashes of pictures depend on these options, which the recording does not contain.
+#[test]
+fn a_recording_with_other_colours_or_without_a_border_needs_the_same_options_for_its_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    // The recording's state contains the colours at its start. This game changes the palette all the time:
+    // ld hl, 0xFF47; inc (hl); jr back to inc
+    let rom = fs::read(gameboy::rom(&folder, &[0x21, 0x47, 0xFF, 0x34, 0x18, 0xFD])).unwrap();
+    let palette = ["--gb-palette", "e0f8d0,88c070,346856,081820"];
+    for (model, options) in [("dmg", &palette[..]), ("sgb", &["--no-sgb-borders"])] {
+        let served = Served::game_of(&rom, "game.gb", &[&["--gb-model", model], options].concat());
+        let file = stepped(&served, "power-on");
+        let game = served.folder.path().join("game.gb");
+        let args = [file.to_str().unwrap(), "--rom", game.to_str().unwrap()];
+        let (code, said) = replay(&[&args[..], options].concat());
+        assert_eq!(code, Some(0), "{model}: {said}");
+        let (code, said) = replay(&args);
+        assert_eq!(code, Some(1), "{model}: {said}");
+    }
+}
+
 /// Pauses the game, and records 100 frames that one request runs. Returns the recording's file.
 fn stepped(served: &Served, start: &str) -> PathBuf {
     served.ask("POST", "/v1/pause", &Value::Null, 200);
