@@ -172,9 +172,10 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// These settings for a game of the other console: without the BIOS and the type of the save.
-    pub fn for_other_game(&self) -> Hardware {
-        Hardware { bios: None, save_type: SaveType::Auto, ..self.clone() }
+    /// These settings for a game of the other console: with the BIOS of that console, if there is one, and without the
+    /// type of the save.
+    pub fn for_other_game(&self, bios: Option<PathBuf>) -> Hardware {
+        Hardware { bios, save_type: SaveType::Auto, ..self.clone() }
     }
 
     /// The settings in the form that the shim needs.

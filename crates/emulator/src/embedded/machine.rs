@@ -1,8 +1,9 @@
 //! A core together with its keypad, watches, media, saves and clock.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use framewire_libmgba::{Clock as CoreClock, Core, Time};
+use framewire_libmgba::{Clock as CoreClock, Core, Platform, Time};
 use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
 
 use super::Console;
@@ -57,6 +58,8 @@ pub(super) struct Machine {
     /// Runs Lua code that clients send.
     pub scripting: Scripting,
     pub shared: Arc<EmbeddedState>,
+    /// The BIOS from the settings, and the console that it belongs to: that of the first game.
+    bios: Option<(Platform, PathBuf)>,
     /// The time source of the console's clock, from the settings. With [`Clock::Wall`], the clock advances with the
     /// frames instead while a watch needs that. The watches of recordings and of most replays need it.
     clock: Clock,
@@ -82,7 +85,9 @@ impl Machine {
         scripting: Scripting,
         shared: Arc<EmbeddedState>,
     ) -> Machine {
+        let bios = core.options().hardware.bios.clone().map(|file| (core.platform(), file));
         Machine {
+            bios,
             clock,
             core,
             keypad: Keypad::default(),
@@ -105,6 +110,12 @@ impl Machine {
             drawn: true,
             rumbles: false,
         }
+    }
+
+    /// The BIOS for games of the console that does not run now.
+    pub fn bios_of_other_console(&self) -> Option<PathBuf> {
+        let (console, file) = self.bios.as_ref()?;
+        if *console == self.core.platform() { None } else { Some(file.clone()) }
     }
 
     pub fn send_event(&self, kind: EventKind) {

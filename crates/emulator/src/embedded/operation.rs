@@ -322,7 +322,8 @@ impl Machine {
             Ok(()) => {}
             Err(Error::OtherPlatform { .. }) => {
                 let Options { patching, hardware } = self.core.options().clone();
-                let options = Options { patching, hardware: hardware.for_other_game() };
+                let hardware = hardware.for_other_game(self.bios_of_other_console());
+                let options = Options { patching, hardware };
                 let mut other = Core::open_with(path, &options).map_err(failed)?;
                 other.set_clock(self.core.clock());
                 other.set_keys(self.core.keys());

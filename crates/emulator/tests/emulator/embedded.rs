@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Hardware, Mods, Options, Rom, Speed};
 use framewire_emulator::{Emulator, EmulatorError, EventKind, Run};
 use framewire_libmgba::Core;
 use framewire_protocol::{Batch, Op, Status, Value};
@@ -13,7 +13,7 @@ use crate::until_good::until_good;
 
 use super::support::{
     DEMO, UNUSED, alone, assert_each_tap_is_a_press, assert_states_are_restored, batch, bytes, call, config,
-    read32, refusal, rom_file, script, seconds, soon, start, submit, wait_for,
+    number, read32, refusal, rom_file, script, seconds, soon, start, submit, wait_for,
 };
 
 #[test]
@@ -284,6 +284,42 @@ fn an_awaited_request_ends_at_its_deadline() {
         let answer = runtime.block_on(emulator.submit(Op::CurrentFrame {}.into(), seconds(0.2)));
         matches!(answer, Err(EmulatorError::Deadline(_)))
     });
+}
+
+#[test]
+fn the_bios_is_used_again_after_a_game_of_the_other_console() {
+    // Each vector is a branch. The branch of a reset leads to this code: mov r0, #0x02000000; mov r1, #0x63;
+    // strb r1, [r0, #0x100]; mov pc, #0x08000000.
+    let mut bios = vec![0; 0x4000];
+    for vector in bios[..0x1C].as_chunks_mut::<4>().0 {
+        *vector = 0xEA00_0006u32.to_le_bytes();
+    }
+    for (index, word) in [0xE3A0_0402u32, 0xE3A0_1063, 0xE5C0_1100, 0xE3A0_F302].into_iter().enumerate() {
+        bios[0x20 + 4 * index..][..4].copy_from_slice(&word.to_le_bytes());
+    }
+    let (bios, _) = rom_file(&bios);
+    let mut rom = DEMO.to_vec();
+    // With these bytes, the game's empty logo has the checksum of the real one, without which no BIOS runs.
+    rom[0x9C..0xA0].copy_from_slice(&0x7858_84D1u32.to_le_bytes());
+    let (file, game) = rom_file(&rom);
+    let mut other = vec![0; 0x8000];
+    other[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]);
+    let (_other, other) = rom_file(&other);
+
+    let hardware = Hardware { bios: Some(bios.path().to_owned()), ..Hardware::default() };
+    let mods = Mods { options: Options { hardware, ..Options::default() }, ..Mods::default() };
+    let rom = Rom::File(file.path().to_owned());
+    let emulator = Embedded::start(Config { rom, mods, ..config(Speed::Times(1.0), true, vec![]) })
+        .expect("the game starts");
+    let mark = || {
+        call(&emulator, Op::Advance { frames: 3 });
+        number(call(&emulator, Op::Read8 { address: 0x0200_0100 }))
+    };
+    assert_eq!(mark(), 0x63);
+    for path in [other, game] {
+        call(&emulator, Op::LoadRom { path });
+    }
+    assert_eq!(mark(), 0x63, "after a game for the Game Boy");
 }
 
 /// The picture and the state after 1,000 frames with pseudorandom keys from `seed`.
