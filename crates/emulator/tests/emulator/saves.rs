@@ -503,3 +503,23 @@ fn a_game_uses_the_save_file_from_the_settings() {
     let refused = start(Mods { save: Some(home.path("none/mine.sav")), ..mods }).err().expect("an error");
     assert!(refused.to_string().contains("cannot write"), "{refused}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_game_that_is_loaded_by_another_path_has_the_save_file_from_the_settings() {
+    let home = Home::new();
+    fs::create_dir(home.path("folder")).expect("made");
+    std::os::unix::fs::symlink(home.path("game.gba"), home.path("link.gba")).expect("a link");
+    let rom = Rom::File(home.path("game.gba"));
+    let mods = Mods { save: Some(home.path("mine.sav")), ..Mods::default() };
+    let emulator = Embedded::start(Config { rom, mods, ..config(Speed::Times(1.0), true, vec![]) })
+        .expect("the game starts");
+    for (value, name) in [(1, "folder/../game.gba"), (2, "link.gba")] {
+        poke(&emulator, value);
+        call(&emulator, Op::LoadRom { path: home.path(name).to_str().expect("text").to_owned() });
+        assert_eq!(peek(&emulator), i64::from(value), "{name}");
+        poke(&emulator, value + 10);
+        wait_for("the save on disk", || first(&home.path("mine.sav")) == Some(value + 10));
+    }
+    assert!(!home.save().exists() && !home.path("link.sav").exists());
+}

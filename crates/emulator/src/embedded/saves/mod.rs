@@ -138,7 +138,7 @@ impl Saves {
     /// The current game's own save file: the file that the user has chosen, or else the file next to the ROM.
     fn path(&self, core: &Core) -> PathBuf {
         match &self.own {
-            Some(own) if own.rom == core.path() => own.save.clone(),
+            Some(own) if real_path(&own.rom) == real_path(core.path()) => own.save.clone(),
             _ => core.save_path(),
         }
     }
@@ -209,7 +209,7 @@ impl Saves {
     /// Opens a save file. If the file is already open here, writes its latest changes first.
     fn open(&mut self, path: &Path) -> Result<Opened, String> {
         self.files.retain(|file| file.strong_count() > 0);
-        let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let real_path = real_path(path);
         let open = self.files.iter().filter_map(Weak::upgrade).find(|file| file.path() == real_path);
         if let Some(file) = open {
             if let Ok(Some(notice)) = file.flush() {
@@ -257,7 +257,7 @@ impl Saves {
     /// written yet, hands them to the writer. Returns whether there were such changes: if so, libmgba has read the file
     /// too early, without them.
     fn settle(&mut self, core: &Core, path: &Path, now: Instant) -> bool {
-        let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let real_path = real_path(path);
         let mut newer = false;
         for save in core.saves() {
             let Some(tracked) = self.saves.iter_mut().find(|tracked| tracked.id == save.id) else { continue };
@@ -296,6 +296,13 @@ impl Saves {
             tracked.hand_over(&self.writer);
         }
     }
+}
+
+/// The path without symbolic links, `.` and `..`. If there is no such file, only its folder is resolved: the
+/// path of a game in an archive is in the folder of the archive, and there is no such file.
+fn real_path(path: &Path) -> PathBuf {
+    let in_folder = || Some(std::fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?));
+    std::fs::canonicalize(path).ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// The save without the cartridge's clock. The size of save memory is a multiple of 512 bytes, and libmgba appends the
