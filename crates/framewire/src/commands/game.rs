@@ -129,31 +129,48 @@ impl Game {
         })
     }
 
-    /// Runs the game until a condition of `/v1/wait` is true. Returns `None` if that takes longer than `limit`. No
-    /// frame runs before the wait has begun.
-    pub fn wait(&self, condition: &Value, limit: Option<Duration>) -> Result<Option<Value>, Failure> {
+    /// Runs the game until the condition `until` of `/v1/wait` is true, for at most `frames` frames. Returns `None` if
+    /// that takes longer than `limit`. No frame runs before the wait has begun. If the condition does not become true,
+    /// the game stops after the last frame, so that another wait can continue there.
+    pub fn wait(&self, until: &str, frames: u32, limit: Option<Duration>) -> Result<Option<Value>, Failure> {
+        const WAIT: u64 = 1;
+        const ADVANCE: u64 = 2;
         let broken = |error: &(dyn std::error::Error + 'static)| {
             Failure::Connection(format!("the game ended: {}", output::causes_in_a_line(error)))
         };
         // When the server first needs a symbol, it prepares the names from the symbol files. If the wait had to do
-        // that, the request to resume would overtake it. This request makes the server prepare the names now.
+        // that, the request to advance would overtake it. This request makes the server prepare the names now.
         self.client()?.get("/v1/symbols?contains=frame")?;
         let mut socket = self.socket().map_err(|error| broken(error.as_ref()))?;
-        // Both requests are in one array, because the emulator gets the requests of an array in order.
-        let requests = json!([
-            {"jsonrpc": "2.0", "id": 1, "method": "wait", "params": condition},
-            {"jsonrpc": "2.0", "id": 2, "method": "v1.resume"},
-        ]);
-        socket.send(Message::text(requests.to_string())).map_err(|error| broken(&error))?;
+        let send = |socket: &mut WebSocket<TcpStream>, id: u64, method: &str, params: Value| {
+            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            socket.send(Message::text(request.to_string())).map_err(|error| broken(&error))
+        };
+        // The emulator gets the requests of a connection in order.
+        send(&mut socket, WAIT, "wait", json!({"until": until, "frames": frames}))?;
+        let mut left = u64::from(frames);
+        let advance = |socket: &mut WebSocket<TcpStream>, left: &mut u64| {
+            let step = FRAMES.min(*left);
+            *left -= step;
+            if step == 0 { Ok(()) } else { send(socket, ADVANCE, "v1.advance", json!({"frames": step})) }
+        };
+        advance(&mut socket, &mut left)?;
         let deadline = limit.map(|limit| Instant::now() + limit);
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
+            let time = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if time == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            socket.get_ref().set_read_timeout(left).map_err(|error| broken(&error))?;
+            socket.get_ref().set_read_timeout(time).map_err(|error| broken(&error))?;
             match socket.read() {
-                Ok(Message::Text(text)) => return Game::first(&text).map(Some),
+                Ok(Message::Text(text)) => {
+                    let reply: Value = serde_json::from_str(&text).unwrap_or_default();
+                    let result = Game::result(&reply)?;
+                    if reply["id"] == WAIT {
+                        return Ok(Some(result.clone()));
+                    }
+                    advance(&mut socket, &mut left)?;
+                }
                 Ok(_) => {}
                 Err(tungstenite::Error::Io(error))
                     if matches!(
@@ -174,16 +191,14 @@ impl Game {
         Ok(tungstenite::client(request, TcpStream::connect(self.address)?)?.0)
     }
 
-    /// The result of the first reply in an array, or of a single reply.
-    fn first(text: &str) -> Result<Value, Failure> {
-        let replies: Value = serde_json::from_str(text).unwrap_or_default();
-        let reply = replies.get(0).cloned().unwrap_or(replies);
+    /// The result in a reply.
+    fn result(reply: &Value) -> Result<&Value, Failure> {
         if let Some(problem) = reply.pointer("/error/data") {
             let status = problem.get("status").and_then(Value::as_u64).unwrap_or_default();
-            let detail = problem.get("detail").and_then(Value::as_str).unwrap_or(text);
+            let detail = problem.get("detail").and_then(Value::as_str).unwrap_or_default();
             return Err(refused(status.try_into().unwrap_or_default(), detail));
         }
-        field(&reply, "result").cloned()
+        field(reply, "result")
     }
 }
 
@@ -230,6 +245,26 @@ fn frames(sequence: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_misses_no_frame_after_another_wait() {
+        let config =
+            Config { speed: Speed::Unlimited, paused: true, ..Config::new(Rom::Bytes(choose::DEMO_ROM)) };
+        let game = serve(Embedded::start(config).unwrap(), symbols::load(&[""; 0], true).unwrap()).unwrap();
+        for frames in [5, FRAMES as u32 + 5] {
+            let now = || {
+                let reply = game.client().unwrap().get("/core/currentframe").unwrap();
+                str::from_utf8(&reply.body).unwrap().parse::<u64>().unwrap()
+            };
+            let end = now() + u64::from(frames);
+            let reply = game.wait("frame < 0", frames, None).unwrap().unwrap();
+            assert_eq!(reply, json!({"held": false, "frame": end, "frames": frames}));
+            assert_eq!(now(), end, "the game stops");
+            let next = format!("frame == {}", end + 1);
+            let reply = game.wait(&next, 1, None).unwrap().unwrap();
+            assert_eq!(reply, json!({"held": true, "frame": end + 1, "frames": 1}));
+        }
+    }
 
     #[test]
     fn frames_of_a_sequence_include_a_pause_at_its_end() {

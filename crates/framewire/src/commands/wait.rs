@@ -72,11 +72,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Sends one request. Returns `None` if the time of `--timeout` is up.
 fn ask(args: &Args, session: &Session, begun: Instant) -> Result<Option<Value>, Failure> {
     let frames = args.frames.unwrap_or(MOST);
-    let condition = json!({"until": args.condition, "frames": frames});
     let limit = args.timeout.map(|timeout| timeout.0.saturating_sub(begun.elapsed()));
     #[cfg(feature = "embedded")]
     if let Some(game) = &session.game {
-        return game.wait(&condition, limit);
+        return game.wait(&args.condition, frames, limit);
     }
+    let condition = json!({"until": args.condition, "frames": frames});
     session.client.ask("/v1/wait", &condition.to_string(), limit)?.map(|reply| reply.json()).transpose()
 }
