@@ -92,15 +92,7 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
         requested.push(found(format!("127.0.0.1:{DEFAULT_PORT}")).await);
     }
     let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
-    check_names("--patch", &settings.patch, &names)?;
-    check_names("--cheats", &settings.cheats, &names)?;
-    check_names("--save", &settings.save, &names)?;
-    check_names("--save-type", &settings.save_type, &names)?;
-    let unnamed = settings.save.iter().find(|save| named_path(save).0.is_none());
-    if let (Some(save), [first, _, ..]) = (unnamed, names.as_slice()) {
-        let save = save.display();
-        bail!("--save {save}: say for which emulator it is, such as --save {first}={save}");
-    }
+    check_owners(settings, &names)?;
     let mut started = Vec::with_capacity(requested.len());
     let several = requested.len() > 1;
     // A channel serves one emulator: the first embedded one.
@@ -120,6 +112,23 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
         started.push(Started { name, chosen, demo });
     }
     Ok(started)
+}
+
+/// Checks that the settings that modify games are for emulators in `names`, and each save file for one emulator.
+///
+/// # Errors
+/// If they are not. The error names the option.
+pub fn check_owners(settings: &Settings, names: &[&str]) -> anyhow::Result<()> {
+    check_names("--patch", &settings.patch, names)?;
+    check_names("--cheats", &settings.cheats, names)?;
+    check_names("--save", &settings.save, names)?;
+    check_names("--save-type", &settings.save_type, names)?;
+    let unnamed = settings.save.iter().find(|save| named_path(save).0.is_none());
+    if let (Some(save), [first, _, ..]) = (unnamed, names) {
+        let save = save.display();
+        bail!("--save {save}: say for which emulator it is, such as --save {first}={save}");
+    }
+    Ok(())
 }
 
 /// The emulator to serve if the settings do not name any: the mGBA on this machine whose script answers, or else the
@@ -232,8 +241,11 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
 }
 
 /// The settings that modify the game of the emulator `name`, such as a patch or cheats.
+///
+/// # Errors
+/// If the value of an option is not valid.
 #[cfg(feature = "embedded")]
-fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
+pub fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
     // If there are several values, the last one counts; only `--cheats` uses all of them.
     let patching = match values_for(&settings.patch, name).pop() {
         None => Patching::NextTo,

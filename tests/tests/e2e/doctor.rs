@@ -165,6 +165,36 @@ fn settings_for_symbols_data_and_tokens_are_checked() {
 }
 
 #[test]
+fn settings_of_games_that_serve_refuses_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(file("file"), "nothing").unwrap();
+    let (rom, text, missing) = (paths::rom().display().to_string(), file("file"), file("none/game.sav"));
+    let two = format!("two={rom}");
+    for (options, problem) in [
+        (vec!["--gb-model", "vcs"], "--gb-model vcs: a model of the Game Boy is one of"),
+        (vec!["--gb-palette", "red"], "--gb-palette red: a palette is four colours"),
+        (vec!["--save-type", "disk"], "--save-type disk: the type of a save is one of"),
+        (vec!["--bios", &text], "is not a BIOS"),
+        (vec!["--patch", &text], text.as_str()),
+        (vec!["--cheats", &text], text.as_str()),
+        (vec!["--save", &missing], "cannot write"),
+        (vec!["--save", folder.path().to_str().unwrap()], "is not a file"),
+        (vec!["--cheats", "other=a.cheats"], "--cheats other=a.cheats: there is no emulator other"),
+        (vec!["--rom", &two, "--save", "a.sav"], "--save a.sav: say for which emulator it is"),
+    ] {
+        let args = [&["--rom", &rom, "--listen", "127.0.0.1:0"], &options[..]].concat();
+        let (well, said) = doctor(&args);
+        let found = said.lines().any(|line| line.starts_with("look ") && line.contains(problem));
+        assert!(!well && found, "{options:?}: {said}");
+    }
+    let save = file("new.sav");
+    let (well, said) = doctor(&["--gb-model", "sgb", "--save", &save, "--listen", "127.0.0.1:0"]);
+    assert!(well, "{said}");
+    assert!(!folder.path().join("new.sav").exists(), "doctor creates nothing");
+}
+
+#[test]
 fn a_running_framewire_with_a_certificate_is_not_reported_as_a_taken_port() {
     let folder = tempfile::tempdir().unwrap();
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();

@@ -53,6 +53,7 @@ use machine::Machine;
 pub use pace::{Speed, SpeedError};
 use perform::is_quick;
 use saves::Saves;
+pub use saves::check as check_save;
 use scripting::Scripting;
 use shared::EmbeddedState;
 pub use watches::hash_of_memory;

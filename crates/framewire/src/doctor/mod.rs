@@ -13,7 +13,7 @@ use framewire_symbols::SymbolFiles;
 
 use crate::requested::{Requested, Source, check_names, named_path};
 use crate::settings::Settings;
-use crate::{output, safety, serve};
+use crate::{choose, output, safety, serve};
 
 /// How long a check waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -68,7 +68,7 @@ async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     // If a server is running and no emulator was requested, only the server's emulators count. `served` is about
     // them.
     if served.is_none() || !requested.is_empty() {
-        findings.extend(emulators(&requested).await);
+        findings.extend(emulators(settings, &requested).await);
     }
     findings.extend(symbols(settings, &requested));
     findings.push(data(settings));
@@ -93,7 +93,7 @@ fn program() -> Finding {
 fn library() -> Finding {
     use framewire_libmgba::Core;
     let version = framewire_libmgba::version();
-    match Core::from_bytes(crate::choose::DEMO_ROM) {
+    match Core::from_bytes(choose::DEMO_ROM) {
         Ok(core) => ok(format!(
             "libmgba {version} ({}) runs the demo game ({})",
             framewire_libmgba::BUILD,
@@ -107,17 +107,24 @@ fn library() -> Finding {
 }
 
 /// Checks the emulators that `framewire serve` would serve, except the demo game, which [`library`] checks.
-async fn emulators(requested: &[Requested]) -> Vec<Finding> {
+async fn emulators(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     if requested.is_empty() {
         return vec![script(&format!("127.0.0.1:{DEFAULT_PORT}")).await];
     }
+    let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
     let mut findings = Vec::new();
-    for Requested { source, .. } in requested {
-        match source {
-            Source::Attach(address) => findings.push(script(address).await),
-            Source::Rom(path) => findings.push(rom(path)),
-            Source::Demo => {}
-        }
+    findings.extend(choose::check_owners(settings, &names).err().map(|error| refused(error.as_ref())));
+    for Requested { name, source } in requested {
+        let game = match source {
+            Source::Attach(address) => {
+                findings.push(script(address).await);
+                continue;
+            }
+            Source::Rom(path) => Some(path.as_path()),
+            Source::Demo => None,
+        };
+        findings.extend(game.map(rom));
+        findings.extend(mods(settings, name, game).err().map(|error| refused(error.as_ref())));
     }
     findings
 }
@@ -180,6 +187,30 @@ fn rom(path: &Path) -> Finding {
         }
         Err(error) => wrong(output::causes_in_a_line(&error), "name another file with --rom"),
     }
+}
+
+/// Checks the settings that modify the game of the emulator `name`: `rom`, or else the demo game.
+#[cfg(feature = "embedded")]
+fn mods(settings: &Settings, name: &str, rom: Option<&Path>) -> anyhow::Result<()> {
+    use framewire_emulator::embedded::{Cheats, check_save};
+    use framewire_libmgba::Core;
+    let mods = choose::mods(settings, name)?;
+    let mut core = match rom {
+        // `rom` reports this.
+        Some(path) if Core::open(path).is_err() => return Ok(()),
+        Some(path) => Core::open_with(path, &mods.options)?,
+        None => Core::from_bytes_with(choose::DEMO_ROM, &mods.options)?,
+    };
+    let mut cheats = Cheats::default();
+    for file in &mods.cheats {
+        cheats.load(&mut core, file)?;
+    }
+    mods.save.map_or(Ok(()), |save| check_save(&save).map_err(anyhow::Error::msg))
+}
+
+#[cfg(not(feature = "embedded"))]
+fn mods(_settings: &Settings, _name: &str, _rom: Option<&Path>) -> anyhow::Result<()> {
+    Ok(())
 }
 
 #[cfg(not(feature = "embedded"))]

@@ -67,6 +67,26 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     read_from(&open_to_read(path)?).map_err(|error| unreadable(path, &error))
 }
 
+/// Checks that a save file can be read and written, or created if it does not exist. Changes nothing, and does not
+/// check whether another emulator uses the file.
+///
+/// # Errors
+/// If it cannot be used; the error is the reason.
+pub fn check(path: &Path) -> Result<(), String> {
+    if is_null(path) {
+        return Ok(());
+    }
+    let path = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
+    let problem = if path.exists() {
+        read(&path)?;
+        unwritable(&path)
+    } else {
+        let folder = path.parent().unwrap_or(&path);
+        framewire_files::check_writable(folder).err().map(|error| cannot_write(&path, &error))
+    };
+    problem.map_or(Ok(()), Err)
+}
+
 fn is_null(path: &Path) -> bool {
     fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null"))
 }
@@ -106,7 +126,7 @@ impl SaveFile {
         if !path.exists()
             && let Err(error) = fs::OpenOptions::new().append(true).create(true).open(path)
         {
-            problem = Some(format!("cannot write {}: {error}", path.display()));
+            problem = Some(cannot_write(path, &error));
         }
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut disk = Disk { bytes: Arc::default(), lock: None, taken: false };
@@ -170,7 +190,7 @@ impl SaveFile {
         if disk.taken {
             return Err(taken(&self.path));
         }
-        let failed = |error: io::Error| format!("cannot write {}: {error}", self.path.display());
+        let failed = |error: io::Error| cannot_write(&self.path, &error);
         let copy = match disk.changed_elsewhere(&self.path).map_err(failed)? {
             Some(theirs) if !theirs.is_empty() && *theirs != *bytes => Some(self.copy().map_err(failed)?),
             _ => None,
@@ -263,5 +283,9 @@ fn unwritable(path: &Path) -> Option<String> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let checked =
         fs::OpenOptions::new().write(true).open(path).and_then(|_| framewire_files::check_writable(folder));
-    checked.err().map(|error| format!("cannot write {}: {error}", path.display()))
+    checked.err().map(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}", path.display())
 }

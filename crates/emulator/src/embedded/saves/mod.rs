@@ -18,6 +18,7 @@ use framewire_protocol::{OpError, Status};
 
 use super::Console;
 use super::shared::EmbeddedState;
+pub use file::check;
 use file::{Opened, SaveFile};
 use problems::Problems;
 pub(super) use problems::SaveProblems;
