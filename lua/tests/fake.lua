@@ -74,6 +74,7 @@ function fake.socket()
 
   function socket:recv(count)
     assert(self.closed == 0, "a closed socket was read")
+    -- After a read, a write needs another check, unless the other end is gone: then `send` checks `reset`.
     self.was_checked = self.gone
     local data = self.incoming:sub(1, count)
     self.incoming = self.incoming:sub(count + 1)
@@ -100,6 +101,7 @@ function fake.socket()
     self.closed = self.closed + 1
   end
 
+  -- After `close`, this makes mGBA's socket forget its file descriptor (connection.lua).
   function socket:open()
     assert(self.closed > 0, "an open socket was opened")
     self.forgot = true

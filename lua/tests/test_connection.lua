@@ -8,6 +8,8 @@ local test, eq = harness.test, harness.eq
 local connect, link, settle, greet = client.connect, client.link, client.settle, client.greet
 local request, read_stream, END = client.request, client.read_stream, client.END
 
+-- The encoded operations in these tests: "\x10" is current_frame, and "\x80" is reset.
+
 test("messages that arrive together are answered together and in order", function()
   local socket, _, take = connect()
   socket:arrive("core.getGameTitle" .. END .. "nonsense" .. END .. "framewire.echo,x" .. END)

@@ -155,13 +155,13 @@ end
 test("a step of a halted Game Boy that nothing will wake is refused, because it would never end", function()
   local operations = require "operations"
   local sleeping = {
-    {},
+    {}, -- nothing wakes it
     { [0xFFFF] = 0x10 }, -- only a key wakes it
     { [0xFFFF] = 0x01 }, -- the end of the picture wakes it, but the display is off
-    { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x40, [0xFF45] = 200 }, -- a line that does not exist wakes it
-    { [0xFFFF] = 0x04, [0xFF07] = 0x01 },
+    { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x40, [0xFF45] = 200 }, -- line 200 would wake it, but does not exist
+    { [0xFFFF] = 0x04, [0xFF07] = 0x01 }, -- the timer wakes it, but is off
     { [0xFFFF] = 0x08, [0xFF02] = 0x80 }, -- a serial transfer wakes it, but uses the other end's clock
-    { [0xFF0F] = 0x1F },
+    { [0xFF0F] = 0x1F }, -- all interrupts are requested, but none is enabled
   }
   for index, registers in ipairs(sleeping) do
     game_boy(true, registers)
@@ -173,6 +173,7 @@ test("a step of a halted Game Boy that nothing will wake is refused, because it 
     eq(operations.attempt(operations.by_name.step), true, "not halted, case " .. index)
     eq(steps(), 1)
   end
+  -- These wake it: the end of the picture, the end of a line, line 100, the timer, and an interrupt that is pending.
   local waking = {
     { [0xFFFF] = 0x01, [0xFF40] = 0x80 },
     { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x08 },

@@ -77,6 +77,8 @@ local function ask(socket, id, ...)
   socket:arrive(client.request(id, string.pack(...), id))
 end
 
+-- Codes of operations. The tests also use others by their number, such as 0x20, which is `read8`; docs/operations.md
+-- lists all of them.
 local WATCH, PLAY, CANCEL, LOCKSTEP, ADVANCE, RESUME, RESET = 0xb0, 0x56, 0x57, 0x86, 0x85, 0x83, 0x80
 
 served("a link gets the changes of its watches and all other events, a text client gets nothing", function()

@@ -65,6 +65,7 @@ test("binary frames are decoded and encoded as in frames.tsv", function()
   end
   local second = request "id 4294967295, answered 0, current_frame, get_keys"
   eq(second.id, 0xFFFFFFFF)
+  -- Each operation has five elements in a request: the operation and up to four arguments.
   eq(second[1].name, "current_frame")
   eq(second[6].name, "get_keys")
   eq(request "id 1, answered 1, no operation".count, 0)

@@ -11,6 +11,8 @@ for _, row in ipairs(harness.vectors "holds.tsv") do
   end)
 end
 
+-- As in mGBA-http, a hold keeps its keys down for two frames more than its number says.
+
 test("a hold does not release a key that a client has set directly", function()
   local it = keyboard.new()
   it.holds.hold(3, 2)

@@ -32,7 +32,8 @@ test("large batches with the same key are distinguished, wherever they differ", 
   end
 end)
 
--- Sets the system's time forward by a number of seconds. Returns a function that undoes this.
+-- Sets the system's time forward by a number of seconds. Returns a function that undoes this. The time of a key is
+-- measured with the system's time only if `stopwatch` has no clock, as in most of these tests.
 local function later(by)
   local time = os.time
   os.time = function() return time() + by end -- luacheck: ignore
@@ -55,6 +56,7 @@ test("a key is remembered for its full time, however many keys come after it", f
 end)
 
 test("a key is remembered for its full time even if the system's time is set forward", function()
+  -- Give the machine a clock that is independent of the system's time.
   local stopwatch = require "stopwatch"
   local seconds = stopwatch.seconds
   local uptime = 1000000

@@ -3,6 +3,8 @@ local eventqueue = require "eventqueue"
 local lockstep = require "lockstep"
 local test, eq = harness.test, harness.eq
 
+-- Creates a session with a connection. `heard` is whether a byte has arrived since lockstep's last check, and `pinged`
+-- whether the link has sent a ping. Each `lockstep.waits(SECONDS)` is a check, this many seconds after the last one.
 local function session()
   return { connection = { heard = true, pinged = false } }
 end

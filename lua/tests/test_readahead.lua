@@ -43,7 +43,8 @@ local function run(self, take)
   error("it does not come to an end")
 end
 
--- The encoded results in the reply to request `id`.
+-- The encoded results in the reply to request `id`. Each begins with its status: 0 for success, or a status of
+-- refusal.lua. In a result with bytes, a tag and the length follow, so the bytes begin after 6 bytes.
 local function result(stream, id)
   local reply = client.replies(stream)[id]
   return reply and reply.body
@@ -102,6 +103,8 @@ test("memory other than a ROM is read all at once, even in a batch that also rea
   eq(#result(socket.written, 2), 6 + 100 + 6 + MIB + 3)
 end)
 
+-- Some cartridges have ports, for example to a clock, within the first bytes of the ROM. The bus has the same ROM again
+-- every 0x02000000 bytes.
 test("bytes of the ROM that may be ports are read together with the rest of the batch, even if read twice", function()
   for number, order in ipairs {
     { 0x08400000, 0x08000000 }, { 0x08000000, 0x08400000 }, { 0x08000000, 0x08000000 }, { 0x0A000000, 0x08000000 },

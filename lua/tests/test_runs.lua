@@ -13,6 +13,8 @@ local function frame_is(number)
   return FRAME_IS .. ("<i8"):pack(number)
 end
 
+-- Encodes a step. With the flag 1, the run continues after a time-out of the step. `keys` is a timeline: offsets in
+-- frames, each with the keys that are held from there on.
 local function step(count, conditions, keys, flags)
   local parts = { ("<I4I1s4I1"):pack(count, flags or 0, keys or "", #conditions) }
   for _, condition in ipairs(conditions) do
@@ -27,8 +29,8 @@ local function steps(list, stop)
 end
 
 -- Connects a link. Returns a table with these functions: `frame` runs a frame, `send` sends a request, `send_keyed`
--- sends one with a key, and `replies` returns, by id, the replies so far. The table also has the results of
--- `client.connect`.
+-- sends one with a key, and `replies` returns, by id, the replies so far. The body of a reply begins with the status of
+-- its first result: 0, or a status of refusal.lua. The table also has the results of `client.connect`.
 local function link(name)
   local socket, self, take = client.connect()
   local now = 9
@@ -82,7 +84,7 @@ end
 
 test("the operations after a run are performed in the frame in which its condition holds", function()
   local it = link(101)
-  it.send(1, 2, run_op(steps { step(100, { frame_is(12) }) }) .. "\x10")
+  it.send(1, 2, run_op(steps { step(100, { frame_is(12) }) }) .. "\x10") -- current_frame
   for _ = 1, 2 do
     it.frame()
     eq(it.replies()[1], nil)
@@ -218,7 +220,7 @@ test("missing memory in an expression is refused before any operation of its bat
   eq(fake.count_calls "write8", 0)
 end)
 
-test("the first operation of a batch is refused before a later one that is wrong, too", function()
+test("if two operations of a batch are wrong, the first one is refused", function()
   local it = link(111)
   local read = "\2\0\0\0" .. ("<i8"):pack(0x10000000) -- u8[0x10000000]
   it.send(1, 2, "\xb2" .. ("<s4"):pack(("<s2"):pack(read)) .. "\x24" .. ("<I4I1"):pack(0x10000000, 7))
@@ -227,10 +229,10 @@ test("the first operation of a batch is refused before a later one that is wrong
   assert(reply.body:find("expressions[0]", 1, true), reply.body)
 end)
 
-test("a run that ends during the frames of an `advance` takes no reply away", function()
+test("no reply is lost if a run ends during the frames of an `advance`", function()
   local it = link(140)
   local advance = "\x85" .. ("<I4"):pack(5)
-  it.send(1, 1, "\x86" .. ("<I4"):pack(60000))
+  it.send(1, 1, "\x86" .. ("<I4"):pack(60000)) -- lockstep
   it.send(2, 1, run_op(steps { step(2, {}) }))
   it.send(3, 2, run_op(steps { step(3, {}) }) .. advance)
   it.send(4, 1, advance)

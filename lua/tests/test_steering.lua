@@ -20,6 +20,7 @@ local function run(self, seconds, emulator)
       end
       count, served = count + 1, served + allowance
     end
+    -- The last argument: how many milliseconds of each frame were idle, as the script measures it (without `error`).
     steering.steer(self, count, 1000 / count - emulator.cost - served / count)
     frames[second], budgets[second] = count, self.budget
   end

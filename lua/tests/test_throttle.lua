@@ -97,6 +97,7 @@ test("a read that waits for a frame does not delay later requests, but a write d
   eq(replies[1], 0)
   eq(replies[2], nil, "the read that waits")
   eq(replies[3], 0, "the request after it")
+  -- A byte that is written counts as 64 bytes (`WRITE_COST` in operations.lua), so this write takes all of a frame.
   socket:arrive(client.request(4, string.pack("<I1I4s4", 0x27, 0x02000000, ("x"):rep(limits.frame_bytes // 64)))
     .. client.request(5, "\x10"))
   settle(take)
@@ -131,6 +132,7 @@ end)
 test("a text message that reads a lot waits for a frame, and later messages wait for it", function()
   rest()
   local socket, _, take = connect()
+  -- In a text message, a byte counts as 4 bytes (`TEXT_COST` in messages.lua), so each message takes all of a frame.
   local message = ("core.readRange,0x02000000,%d%s"):format(limits.frame_bytes // 4, END)
   socket:arrive(message .. message .. "framewire.echo,x" .. END)
   settle(take)

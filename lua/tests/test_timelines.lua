@@ -32,6 +32,7 @@ test("the end of each timeline is reported once, with its cause", function()
   eq(it.timelines.cancel(2), true)
   eq(it.timelines.cancel(2), false)
   eq(over(it), "2 cancelled")
+  -- A client sets the keys of timeline 4 directly, one after the other.
   it.timelines.let_go(8, 0)
   eq(over(it), "", "it still has a key")
   it.timelines.let_go(16, 0)
@@ -64,6 +65,7 @@ test("keys of another timeline are refused, and the refusal has that timeline's 
   eq(problem.text, "timeline 1 plays A; cancel it first, or wait for its end")
   eq(harness.refusal(it.timelines.play, steps "9:20,10:0").text:match "^[^;]+", "timeline 2 plays Select, Right")
   eq(it.mask, 21, "the keys are unchanged")
+  -- The hexadecimal masks of six frames: 15 four times, then 14, then 0.
   eq(it.step(6), ("15"):rep(4) .. "140")
 end)
 

@@ -38,6 +38,8 @@ local function range(domain, address, length)
   return string.pack("<s1I4I2", domain, address, length)
 end
 
+-- `watches.watch` gets the connection, the watch's id, `every`, the flags (1: with the keys) and the ranges.
+
 -- Runs a frame in which the keys `held` are held. Returns the items that the connection gets, as text: `WATCH@TICKS`,
 -- and `RANGE=BYTES` for each change. Range 65535 is the held keys. Range 65534 says why the frame does not continue the
 -- frame before: 1 after a reset, 2 after a loaded state, 3 with another game.

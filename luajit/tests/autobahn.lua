@@ -65,6 +65,7 @@ local function written(opcode, data)
 end
 
 local function text(data) return written(TEXT, data) end
+-- The frames that come back if the other side closes the connection with this code: only a closing frame.
 local function failed(code) return { written(CLOSE, string.char(math.floor(code / 256), code % 256)) } end
 
 local WRONG, NOT_UTF8 = 1002, 1007
@@ -228,6 +229,8 @@ local incomplete = { "\192", "\224\128", "\240\128\128", "\248\128\128\128", "\2
 utf8_group(14, nil, incomplete)
 utf8_group(15, nil, { table.concat(incomplete) })
 utf8_group(16, nil, { "\254", "\255", "\254\254\255\255" })
+-- One character in 2, 3, 4, 5 and 6 bytes, although fewer bytes suffice. `last` has the last byte of the encoding in 2
+-- bytes, and of all longer encodings. `second` has the second bytes of the encodings in 3 to 6 bytes.
 local function overlong(last, second)
   return { "\192" .. last[1], "\224" .. second[1] .. last[2], "\240" .. second[2] .. "\128" .. last[2],
     "\248" .. second[3] .. "\128\128" .. last[2], "\252" .. second[4] .. "\128\128\128" .. last[2] }
@@ -368,6 +371,7 @@ local function exchange(connection, data, case, is_client)
       return found
     end
     local is_sent = number > #pieces
+    -- 1 waits until something has arrived; 3 waits until something has arrived or more can be sent.
     assert(connection:wait(is_sent and 1 or 3, WAIT), case.number .. ": nothing came back")
     if not is_sent then
       local sent = connection:send(pieces[number], from)

@@ -124,7 +124,7 @@ check.test("two processes exchange many messages of mixed sizes", function()
     assert(here:send("end"))
     check.equal(select(2, here:receive(5)), "closed")
     here:close()
-  end, true)
+  end, true) -- the other process ends by itself
 end)
 
 test_pair("messages can be written and read directly in shared memory", function(here, there)
@@ -348,6 +348,7 @@ end)
 
 check.test("overwritten stamps and counts end a wait that has no time-out", function()
   local garbage = ("\165"):rep(8)
+  -- These halves are those of the mailbox, which has room for a single short message in each direction.
   local halves, consumed = layout.AT_HALF, layout.HALF_CONSUMED
   for at, side in pairs {
     -- The offset to overwrite, and the side that must notice. Some of these values were written by that side itself.

@@ -386,6 +386,7 @@ test("the bot predicts the path of the ball", function()
   local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
   local ball, predicted = balls.new(), 0
   for frame = 1, 3000 do
+    -- `now` points to memory that each step updates, so after the step, it has the values of the next frame.
     local now = bot.game
     local flies = now.state == 1 and now.ball_dy ~= 0
     if flies then

@@ -39,6 +39,7 @@ for _, name in ipairs { "epoll", "poll" } do
 
   check.test(name .. " allows callbacks to forget other descriptors", function()
     local loop = assert(loops.new { poller = name })
+    -- All watched sockets are readable. The first callback makes the loop forget all of them.
     local called = pollers.watch_readable(loop)
     loop:after(0.05, function() loop:stop() end)
     assert(loop:run())

@@ -29,7 +29,7 @@ check.test("another process sees written values", function()
       return words[1] ~= 0
     end, "the other process has written its word")
     check.equal(words[1], 42)
-  end, true)
+  end, true) -- the other process ends by itself
   block:close()
   assert(shm.remove(name))
 end)

@@ -25,7 +25,7 @@ local function exchange(host)
     while #got < #sent do got = got .. assert(client:read(100, 2)) end
     check.equal(got, sent)
     client:close()
-  end, true)
+  end, true) -- the server ends by itself
 end
 
 check.test("IPv4 carries bytes both ways", function() exchange("127.0.0.1") end)

@@ -279,7 +279,7 @@ local function windows_console(records)
     GetStdHandle = function() return nil end,
     GetConsoleMode = function() return 1 end,
     WaitForSingleObject = function() return records[1] and 0 or 258 end, -- 258 is WAIT_TIMEOUT
-    VkKeyScanW = function() return 0x332 end, -- Ctrl, Shift and 2
+    VkKeyScanW = function() return 0x332 end, -- the keys that type the character NUL: Ctrl, Shift and 2
   }
   function C.ReadConsoleInputW(_, record)
     local one = assert(table.remove(records, 1), "Windows would wait for a record")
@@ -303,9 +303,9 @@ check.test("on Windows, released keys and changes of the window do not block", f
     { 1, 1, 1, 0x41, 0x61, 0 }, { 1, 0, 1, 0x41, 0x61, 0 }, -- "a" is pressed and released
     { 16, 1, 0, 0, 0, 0 }, -- the window gets the focus
     { 1, 1, 1, 0x10, 0, 16 }, { 1, 1, 2, 0x42, 0x42, 16 }, -- Shift and "B", for so long that it is repeated
-    { 1, 0, 1, 0x12, 0xfc, 0 }, -- the release of Alt after the number of "ü"
+    { 1, 0, 1, 0x12, 0xfc, 0 }, -- Alt is released after the number of "ü" was typed
     { 1, 1, 1, 0, 0xd83d, 0 }, { 1, 1, 1, 0, 0xde00, 0 },
-    { 1, 1, 1, 0x32, 0, 8 }, -- Ctrl and 2, for the character 0
+    { 1, 1, 1, 0x32, 0, 8 }, -- Ctrl and 2, which type the character NUL
     { 1, 1, 1, 0x32, 0, 9 }, -- AltGr and 2, which begins an accent on some keyboards
     { 1, 0, 1, 0x11, 0, 0 },
   }

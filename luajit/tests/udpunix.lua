@@ -111,6 +111,7 @@ check.test("unix sockets carry bytes, and replace the file of a dead listener", 
     check.equal(file:read("*a"), "precious")
     file:close()
   end)
+  -- On Linux, a name that begins with a zero byte is not a file.
   local hidden = "\0framewire-test-" .. require("ffi").C.getpid()
   local listener = assert(unix.listen(hidden))
   assert(unix.connect(hidden, 1)):close()

@@ -36,7 +36,7 @@ def test_next_that_does_not_wait_returns_what_has_arrived(server: Server, emulat
     with framewire.connect(server.url) as client, client.events() as events, client.watch("scratch[9]") as changes:
         reader = threading.Thread(target=lambda: client.wait("scratch[10] == 1"))
         if is_reading:
-            # This thread reads the client's socket. It must also handle what comes for others.
+            # The thread `reader` reads the client's socket. It must also handle the events of both streams.
             reader.start()
             time.sleep(0.1)
         for stream in (events, changes):

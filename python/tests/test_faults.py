@@ -92,7 +92,8 @@ def test_no_request_is_lost_if_connections_break_after_any_byte(emulator: Client
 async def test_concurrent_changes_are_done_once(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
     emulator.pause()
     proxy.cut()
-    proxy.budget = (30_000, 60_000)  # the 200 requests of a turn take 25,000 bytes in all, and are sent again together
+    # Enough for the 200 requests of a turn: they take 25,000 bytes in all, and are sent again together.
+    proxy.budget = (30_000, 60_000)
     start = emulator.frame()
     for turn in range(5):
         frames = await asyncio.gather(*(client.advance() for _ in range(200)))

@@ -732,7 +732,8 @@ def test_a_fleet_continues_if_other_actors_take_the_cores_of_a_lost_worker(
         make = fleet._pool.make
 
         def limited(place: Place) -> Any:
-            # Only the actor that waits for cores must be late: the next one needs time for its start.
+            # Only the actor that waits for cores must be late. The next one is a guest, for which Ray reserves no
+            # cores, but it needs time for its start.
             fleet._pool._start_timeout = 60.0 if place.is_guest else 2.0
             return make(place)
 
@@ -770,7 +771,8 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         assert sum(size.size for size in sizes.values()) > len(numbers) * 5000
         assert all(len(running.archive.entries[number].state or b"") < 100 for number in numbers)
 
-        # States are lost while the search is saved, and while it is loaded and continued.
+        # States are lost while the search is saved, and while it is loaded and continued. With `max_frames=0`, `run`
+        # begins no step and only plays the best solution again.
         kill_shard(explorer, 0)
         running.save(tmp_path / "fleet.zip")
         again = GoExplore.load(tmp_path / "fleet.zip", Explorer(**options))

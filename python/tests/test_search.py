@@ -105,7 +105,7 @@ def test_a_saved_search_continues_as_if_it_had_not_been_interrupted(tmp_path: Pa
     half.step()
     half.save(tmp_path / "search.zip")
     rest = GoExplore.load(tmp_path / "search.zip", explorer(goal=None))
-    rest.run(max_frames=rest.played)
+    rest.run(max_frames=rest.played)  # begins no step, because the limit has been reached
     rest.step()
     rest.step()
     assert rest.solution() == whole.solution()

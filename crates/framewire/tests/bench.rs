@@ -113,6 +113,7 @@ fn clean(args: &[&str]) -> Report {
     last.expect("a report")
 }
 
+/// The endpoint is the echo route of the load-test study that docs/study.md repeats.
 #[test]
 fn the_endpoint_of_the_study_keeps_up_with_its_rates() {
     let server = Server::start();

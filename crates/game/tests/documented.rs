@@ -29,7 +29,7 @@ fn the_examples_of_the_documentation_are_accepted() {
             "[game]\nname = \"x\"\nsymbols = [\"memory-map.toml\"]\n[scenario.numbers]\nactions = [\".\"]\n{part}"
         ));
     }
-    // The page shows an error that begins in the same way.
+    // The page shows an error that begins with the name of the file; so do the real errors.
     let error =
         GameFile::parse(Path::new("demo.toml"), &whole.replace("[\"memory-map.toml\"]", "[]")).unwrap_err();
     assert!(error.to_string().starts_with("demo.toml:"), "{error}");

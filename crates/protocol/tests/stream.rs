@@ -1,5 +1,6 @@
-//! Tests of the frame decoder, with streams that are split or have wrong lengths, and tests of texts: marker text, hex
-//! digits, and the hello and the welcome. `fuzz.rs` has tests with mutated input.
+//! Tests of the frame decoder, with streams that are split or have wrong lengths, and tests of texts: marker text (the
+//! messages of mGBA-http, which end with the marker `<|END|>`), hex digits, and the hello and the welcome. `fuzz.rs`
+//! has tests with mutated input.
 
 use framewire_protocol::op::OPS;
 use framewire_protocol::{

@@ -1,4 +1,4 @@
-//! Tests vectors of environments with the demo game.
+//! Tests of vectors of environments, with the demo game.
 
 use std::path::Path;
 

@@ -34,6 +34,7 @@ test("a stock mGBA is shown and played, and disabled controls say why", async ({
   await expect(page.locator(".reason")).toContainText("its own window");
 
   const memory = await opened.tab("Memory");
+  // The game's memory begins with the text "FWDEMO01"; 46 is its "F".
   await expect(memory.getByRole("gridcell").first()).toHaveText("46");
   const link = await opened.tab("Link");
   await expect(link.locator("dl")).toContainText(`mGBA at ${window.address}`);

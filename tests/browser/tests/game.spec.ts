@@ -70,7 +70,7 @@ test("a key that is held after two short taps stays down in a paused or slow gam
   await server.holdAt(60);
   await expect(page.button("Resume")).toBeVisible();
   await page.screen.focus();
-  // Without the long press, the taps end.
+  // First, only taps: the key is released after them.
   const before = await presses();
   for (let tap = 0; tap < 3; tap += 1) await page.page.keyboard.press("x");
   await expect.poll(keys).toBe(1);

@@ -49,6 +49,7 @@ test("the state is shown while polls begin faster than answers come", async () =
   void poller.refresh();
   void poller.refresh();
   answers[0]?.();
+  // The answer lists no emulator, which is shown as `disconnected`.
   await expect.poll(() => poller.status.value.phase).toBe("disconnected");
 });
 

@@ -8,6 +8,8 @@ use super::attached::{attach, attached, free_port, host, ready, runtime};
 use super::support::{GAME_FRAME, batch, bytes, call, hold_a, number, read32, refusal, wait_for};
 use super::watches::begin;
 
+/// Goes back to a frame of the current line. A line is a sequence of frames without a gap. In operations, lines have
+/// numbers from 1, and 0 is the current line; [`states`] and the list in an overview count them from 0.
 fn back(frame: u32) -> Op {
     Op::Rewind { frame, line: 0 }
 }
@@ -35,6 +37,7 @@ fn an_attached_emulator_goes_back_to_its_kept_states() {
     let (_runtime, _host, emulator) = attached();
     wait_for("states", || states(&emulator, 0).len() >= 4);
     stop(&emulator);
+    // `since` is the difference between the game's own frame counter and the emulator's. It is the same in all frames.
     let (end, since) = (frame(&emulator), read32(&emulator, GAME_FRAME) - i64::from(frame(&emulator)));
     let kept = states(&emulator, 0);
     for state in [kept[1], kept[3], kept[2]] {

@@ -113,7 +113,8 @@ fn watches_that_are_dropped_during_a_pause_end_after_it() {
     call(&host, Op::Pause {});
     wait_for("stalled", || emulator.state().run == Run::Stalled);
     drop(watch);
-    // This request is sent after the first one that ends the watch, and has a later deadline.
+    // This request is sent after the first request that ends the watch, and has a later deadline. So when its deadline
+    // has passed, that request has been withdrawn, too.
     let late = emulator.submit(Op::GetKeys {}.into(), seconds(1.5)).wait();
     assert!(matches!(late, Err(EmulatorError::Deadline(_))), "{late:?}");
     call(&host, Op::Resume {});

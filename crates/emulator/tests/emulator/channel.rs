@@ -13,13 +13,15 @@ use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Sta
 use super::support::{call, config, number, run_of, seconds, wait_for};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
-/// The kind of the message with which a client takes over the clock and runs frames.
+/// The kind of the message with which a client takes over the clock and runs frames. After the kind follow a byte
+/// without a meaning, the keys (2 bytes; 0xFFFF leaves the keys as they are) and the number of frames (4 bytes).
 const STEP: u8 = 64;
 /// The kind of the message with which a client gives the clock back.
 const RUN: u8 = 65;
 /// The kind of the reply to both.
 const DONE: u8 = 72;
-/// The index of a word in the block. This word counts the frames that have run since the channel was created.
+/// The index of a word in the block, which is the channel's extra memory. This word counts the frames that have run
+/// since the channel was created.
 const TICK: usize = 5;
 
 fn batch(client: &mut Endpoint, ops: Vec<Op>) -> Outcome {

@@ -299,7 +299,8 @@ fn the_bios_is_used_again_after_a_game_of_the_other_console() {
     }
     let (bios, _) = rom_file(&bios);
     let mut rom = DEMO.to_vec();
-    // With these bytes, the game's empty logo has the checksum of the real one, without which no BIOS runs.
+    // mGBA runs a BIOS only if the game's logo has the checksum of the real one. With these bytes, the empty logo has
+    // this checksum.
     rom[0x9C..0xA0].copy_from_slice(&0x7858_84D1u32.to_le_bytes());
     let (file, game) = rom_file(&rom);
     let mut other = vec![0; 0x8000];
@@ -330,7 +331,7 @@ fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
     for frame in 0..1000 {
         if frame % 5 == 0 {
             state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
-            // All keys except Start, which pauses the game.
+            // All keys except Start, which begins a new game after the last ball.
             core.set_keys((state >> 16) as u16 & 0x3F7);
         }
         core.run_frame();

@@ -12,6 +12,8 @@ use super::support::{
     start,
 };
 
+/// Goes back to a frame of the current line. A line is a sequence of frames without a gap. In operations, lines have
+/// numbers from 1, and 0 is the current line, together with the earlier lines that it continues.
 fn back(frame: u32) -> Op {
     Op::Rewind { frame, line: 0 }
 }
@@ -348,6 +350,7 @@ fn a_new_line_begins_after_the_largest_frame_counter() {
     let emulator = start(Speed::Times(1.0), true);
     run(&emulator, 5);
     let mut data = bytes(call(&emulator, Op::SaveState { flags: 0 }));
+    // The frame counter in the state.
     data[0x1FC..0x200].copy_from_slice(&(u32::MAX - 2).to_le_bytes());
     call(&emulator, Op::LoadState { data, flags: 0 });
     run(&emulator, 40);

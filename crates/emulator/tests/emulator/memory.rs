@@ -99,6 +99,7 @@ fn the_script_refuses_missing_memory_in_expressions_before_any_operation_is_perf
 #[test]
 fn the_script_reads_a_16_bit_number_beyond_the_end_of_a_rom_correctly() {
     let (_runtime, _host, emulator) = attached();
+    // Past the end of a ROM, a 16-bit number is the low half of its address divided by 2. mGBA returns more bits.
     let address = 0x099B_BFFC;
     assert_eq!(call(&emulator, Op::Read16 { address }), Value::Int(0xDFFE));
     let domain = "cart0".to_owned();

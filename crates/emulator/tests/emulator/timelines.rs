@@ -110,6 +110,7 @@ fn the_end_of_a_timeline_is_reported_and_waiting_holds_follow_it() {
     let taken = refusal(&emulator, Op::PlayKeys { steps: steps(3) });
     assert_eq!(taken.status, Status::BadArgument);
     assert!(taken.message.contains("timeline 1 plays A; cancel it first"), "{taken}");
+    // As in mGBA-http, a hold takes two frames more than its number says.
     call(&emulator, Op::HoldKeys { keys: 1, frames: 1 });
     let keys: Vec<i64> = (0..8)
         .map(|_| {

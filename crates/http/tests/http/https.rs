@@ -64,6 +64,7 @@ fn one_tls_connection_serves_many_requests() {
     stream
         .write_all(b"GET /core/readrange?address=0x08000000&length=300000 HTTP/1.1\r\nhost: a\r\n\r\n")
         .unwrap();
+    // Two hexadecimal digits for each byte, with commas between them.
     assert_eq!(Reply::read(&mut stream).body.len(), 300_000 * 3 - 1);
 }
 

@@ -114,6 +114,7 @@ fn a_client_that_reads_slowly_is_served() {
             count => total += count,
         }
     }
+    // Each byte is sent as two hexadecimal digits and a comma.
     assert!(total > 3 * 16 * 1024 * 1024, "{total}");
     assert!(start.elapsed() > 2 * stall, "{:?}: the client was not slow", start.elapsed());
 }

@@ -166,9 +166,9 @@ fn a_small_body_of_a_refused_request_does_not_end_the_connection() {
     }
 }
 
-/// The beginning of a body that follows another request does not count as that request's body.
+/// The next request arrives together with this one, but without the end of its body. The connection still serves both.
 #[test]
-fn a_request_before_a_large_body_does_not_end_the_connection() {
+fn a_request_before_an_incomplete_one_does_not_end_the_connection() {
     let server = Server::start();
     let mut stream = server.connect();
     let head = b"POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n";

@@ -158,6 +158,7 @@ fn a_script_may_run_frames_and_reset_by_itself() {
          print(emu:currentFrame())",
     )
     .unwrap();
+    // Only the last line is printed: callbacks are not called while the script itself runs frames or reads the keys.
     assert_eq!(said.take_info().len(), 1);
     run(&mut core, 2);
 }
@@ -335,6 +336,7 @@ fn script_contexts_can_be_attached_many_times() {
         core.run_frame();
         assert_eq!(said.take_info().len(), 1);
     }
+    // Afterwards, a core without scripts can still be created and dropped.
     let fresh = Core::from_bytes(&gba("FRAMEWIRE", "BFWE")).unwrap();
     drop(fresh);
 }

@@ -228,7 +228,8 @@ fn a_game_boy_state_whose_frames_never_end_is_refused() {
     }
 }
 
-/// libmgba continues at the offset of a header without a length, and copies as much as each header says.
+/// Each part after a bare state has a header with a length and an offset. After a header whose length is 0, libmgba
+/// reads the next header at this offset, which can be a loop. It copies as many bytes as each header says.
 #[test]
 fn bare_states_with_endless_or_huge_parts_are_refused() {
     for mut core in [gba_core(), gb_core()] {

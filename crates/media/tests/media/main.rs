@@ -1,4 +1,4 @@
-//! Tests the stream of pictures with test vectors, random pictures and malformed messages; and tests whole pictures.
+//! Tests the stream of pictures with test vectors, random pictures and malformed messages. Also tests PNG and JPEG.
 
 mod hostile;
 mod scene;

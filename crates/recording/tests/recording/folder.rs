@@ -14,6 +14,7 @@ fn options(replace: bool) -> Options {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_emulator_has_one_recording_at_a_time_and_names_are_unique() {
+    // A paused core, here and below: frames run only in `Advance`.
     let (home, core) = (Home::new(), core(true));
     home.start(&core, "a", Start::State, 60).await;
     let again = home.recordings.start("core", core.clone(), name("b"), options(false)).await;

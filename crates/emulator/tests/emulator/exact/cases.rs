@@ -134,6 +134,7 @@ impl<E: Emulator> Session<'_, E> {
                 continue;
             }
             let (op, place, bytes) = self.any_write();
+            // An attached emulator cannot write to all of the cartridge RAM.
             if self.is_out_of_reach(&place, &bytes) {
                 if index == 0 {
                     self.assert_refused(vec![op], Status::Unsupported);

@@ -99,6 +99,7 @@ impl<E: Emulator> Session<'_, E> {
         let has = |name: &&str| names.contains(&Value::Text((*name).to_owned()));
         self.domains = self.model.names().iter().copied().filter(has).collect();
         if matches!(self.model.console, Console::Gba) {
+            // Their bytes are those of `cart0`, so the model does not store them.
             self.domains.extend(["cart1", "cart2"]);
         }
         let Value::Bytes(clean) = self.do_one(Op::SaveState { flags: 0 }) else { panic!("no state") };

@@ -1,4 +1,4 @@
-//! The routes of /v1 as JSON-RPC methods.
+//! The routes of /v1 as JSON-RPC methods. docs/json-rpc.md lists the error codes.
 
 use std::collections::BTreeSet;
 

@@ -144,6 +144,7 @@ fn the_stream_ends_when_the_server_stops() {
     parts.next();
     server.stop();
     while parts.line().is_some() {
+        // A chunk is a part: after its first line comes a picture, which cannot be read as lines.
         parts.rest.clear();
     }
 }
