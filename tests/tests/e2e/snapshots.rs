@@ -1,5 +1,9 @@
 //! Snapshots and memory searches with each kind of emulator.
 
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
 use framewire_e2e::demo;
 use serde_json::{Value, json};
 
@@ -58,4 +62,23 @@ fn snapshots_and_searches_work_in_a_stock_window() {
     let served = Served::stock();
     snapshots_are_saved_and_loaded(&served);
     a_search_finds_a_number(&served);
+}
+
+/// mGBA gives the game the save of a loaded state until the next reset.
+#[test]
+fn a_battery_save_for_a_stock_window_is_not_lost_after_a_state_was_loaded() {
+    let mut served = Served::stock();
+    served.wait_for_game();
+    let save = served.mgba().dir().join("demo game+1.sav");
+    let put = |target: &str, body: Vec<u8>| {
+        assert_eq!(served.http.send("PUT", target, "", body).unwrap().status, 200, "{target}");
+    };
+    let byte = || served.number("/core/read8?address=0x0E007000");
+    byte();
+    // Soon after the game has written its save, mGBA makes the save of a loaded state the game's own.
+    sleep(Duration::from_secs(2));
+    put("/v1/state", served.get("/v1/state").body);
+    put("/v1/save", vec![0x5A; 32 << 10]);
+    assert_eq!(byte(), 0x5A);
+    assert_eq!(fs::read(save).unwrap()[0x7000], 0x5A);
 }
