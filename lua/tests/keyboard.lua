@@ -52,7 +52,8 @@ function keyboard.steps(text)
   return table.concat(bytes)
 end
 
--- The steps that a row of test vectors can have, other than `play`, `append` and `run`.
+-- The steps that a row of test vectors can have, other than `play`, `append` and `run`. In a `press` or a `let_go`, a
+-- client presses or releases keys directly.
 local ACTIONS = {
   hold = function(it, keys, frames) it.holds.hold(keys, frames) end,
   press = function(it, keys)

@@ -14,6 +14,7 @@ local function with_file(bytes, check)
   end
 end
 
+-- Whether a file with these bytes is a ROM of the Game Boy Advance or, if `advance` is false, of the Game Boy.
 local function is_rom(bytes, advance)
   local found
   with_file(bytes, function(path)
@@ -55,7 +56,7 @@ test("an ELF file is a ROM if its entry point is where programs of the console b
     return "\127ELF" .. ("\0"):rep(14) .. string.pack("<I2I4I4", machine, 1, entry) .. BLANK
   end
   eq(is_rom(elf(40, 0x08000000), true), true)
-  eq(is_rom(elf(62, 0x08000000), true), false)
+  eq(is_rom(elf(62, 0x08000000), true), false) -- a program for x86-64; 40 is ARM
   eq(is_rom(elf(40, 0x400000), true), false)
 end)
 
@@ -80,7 +81,7 @@ end)
 test("writing a file, and checking a written file, report whether that worked", function()
   with_file("", function(path)
     eq(files.write(path, "\0state"), true)
-    eq(files.is_written(path, "\0st"), true)
+    eq(files.is_written(path, "\0st"), true) -- only the beginning is compared
     eq(files.is_written(path, "state"), false, "holds something else")
   end)
   eq(files.write("/nothing/here.ss", "state"), false)
@@ -154,7 +155,7 @@ test("operations on files refuse a FIFO before mGBA gets its path", function()
     for _, name in ipairs(names) do
       local done, status, problem = operations.attempt(operations.by_name[name], nil, fifo, 1)
       eq(done, false, name)
-      eq(status, 1, name)
+      eq(status, 1, name) -- `BAD_ARGUMENT` in refusal.lua
       eq(problem:find("FIFO", 1, true) ~= nil, true, problem)
     end
     eq(table.concat(emu.calls, " "):find(fifo, 1, true), nil)

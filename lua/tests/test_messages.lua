@@ -26,6 +26,7 @@ local function refused(message, why)
   test(message .. " is refused", function()
     local reply, found, line = ask(message)
     eq(reply, ERROR)
+    -- Only a call shows that there is no register `rx`. The other messages are refused without a call.
     eq(found:gsub("^readRegister rx$", ""), "", "the calls of mGBA")
     eq(line:find(why, 1, true) ~= nil, true, "the reason in " .. line)
   end)

@@ -247,7 +247,7 @@ test("no reply is lost if a run ends during the frames of an `advance`", functio
   eq(replies[4] and replies[4].frame, 14, "the `advance`")
 end)
 
-test("an `advance` that is complete is not refused if lockstep ends during a later one of its session", function()
+test("a complete `advance` is not refused if lockstep ends during a later one of the same session", function()
   local it = link(141)
   it.send(1, 1, "\x86" .. ("<I4"):pack(60000))
   it.send(2, 2, run_op(steps { step(1, {}) }) .. "\x85" .. ("<I4"):pack(6))

@@ -99,6 +99,7 @@ end)
 
 test("a batch stops at the first operation that fails", function()
   local session = begin()
+  -- The second operation, "\x51\x0a", asks for key 10, which does not exist.
   local reply = sessions.answer(session, request(1, 1, READ .. "\x51\x0a" .. RESET, 3))
   local _, _, id, _, count = string.unpack("<I4I1I4I4I2", reply)
   eq(id, 1)
@@ -108,6 +109,7 @@ end)
 
 test("a batch that uses memory that does not exist is refused before any operation is performed", function()
   local session = begin { currentFrame = 1, platform = 1 }
+  -- `flag` is a bit that is added to the count of operations. With 0x8000, the batch is not checked before it begins.
   local function reply(flag)
     return sessions.answer(session, request(1, 1, RESET .. string.pack("<I1I4", 0x20, 0x10000), flag | 2))
   end
@@ -124,6 +126,7 @@ test("a reply larger than a frame is refused", function()
   local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
   local reply = sessions.answer(session, request(1, 1, string.pack("<I1I4I4", 0x23, WORK_RAM, limits.range):rep(2), 2))
   eq(#reply < limits.frame, true)
+  -- Before the bytes of the first result are its status (1 byte), its tag (1 byte) and its length (4 bytes).
   eq(reply:byte(16 + 6 + limits.range), refusal.TOO_LARGE, "the second result")
 end)
 

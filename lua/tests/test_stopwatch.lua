@@ -12,6 +12,7 @@ local function new(has_clock)
   local stopwatch = require "stopwatch"
   package.loaded.stopwatch = others
   local uptime = 1000
+  -- Stands for /proc/uptime, which begins with the seconds since the system was started. The stopwatch reads 12 bytes.
   local file = {
     setvbuf = function() end,
     seek = function() end,

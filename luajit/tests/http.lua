@@ -353,7 +353,7 @@ check.test("a handler that stops the server does not lose its own response", fun
     check.equal(connection:ask("POST", "/stop").body, "bye")
     check.equal(connection:is_closed(), true)
     connection:close()
-  end, true)
+  end, true) -- the server ends by itself
 end)
 
 check.test("a task that fails while it writes its response gets a 500 and does not disturb other responses", function()

@@ -50,7 +50,7 @@ check.test("a signal reaches all callbacks that are registered for it", function
     check.equal(table.concat(calls, ", "), "first USR1, second USR1, third USR1, second USR2, third USR2")
     loop:close()
     assert(not register("closed", { "USR1" }))
-  end, function() end, true)
+  end, function() end, true) -- the process ends by itself
 end)
 
 check.test("signals that cannot be waited for are refused", function()

@@ -602,6 +602,7 @@ check.test("handlers of a web server can be tasks", function()
         for i = 1, 20 do
           if all[i] then all[i]:close() end
           all[i] = client.connect(port)
+          -- From 101 to 109 ms, and from 1010 to 1020 ms.
           all[i]:send("GET /sleep/10" .. i .. " HTTP/1.1\r\nHost: x\r\n\r\n")
         end
         for i = 1, 20 do check.equal(assert(all[i]:receive()).body, "slept /sleep/10" .. i) end

@@ -407,6 +407,7 @@ check.test("silent clients are disconnected, slow clients are not, and a stoppin
       data = assert(ws:receive(5))
       count = count + 1
     until #data ~= 100000
+    -- The server counted neither this text nor the last message before it, for which `send` returned false.
     check.equal(data, "drained after " .. count - 2)
     ws:close()
   end)
@@ -618,6 +619,7 @@ check.test("a client that sends faster than a task receives does not hold up the
     local ws = assert(websocket.connect(("ws://127.0.0.1:%d/"):format(port)))
     local reads, ticks = 0, 0
     loop:every(0.01, function() ticks = ticks + 1 end)
+    -- This `read` never waits, as if bytes had always arrived already.
     ws.socket = setmetatable({
       read = function()
         reads = reads + 1

@@ -65,7 +65,7 @@ class RequestFailed(FramewireError):
 
 
 class InvalidRequest(RequestFailed, ValueError):
-    """An argument is not valid, and nothing was done. In a batch, earlier operations may have been performed."""
+    """An argument is not valid. Nothing was done, except that earlier operations of a batch may have been performed."""
 
     status = 400
 

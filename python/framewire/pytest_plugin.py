@@ -74,7 +74,7 @@ def _compare(screen: Screen, file: Path, update: bool) -> None:
         return
     if not file.exists():
         pytest.fail(
-            f"there is no golden picture {file}; look at the game, and write it with pytest --framewire-update",
+            f"there is no golden picture {file}; if the game looks right, run pytest --framewire-update to write it",
             pytrace=False,
         )
     try:

@@ -207,6 +207,7 @@ def test_the_clock_follows_this_machine_again_after_a_recording_and_a_replay(tmp
     def ahead(core: Core) -> float:
         """How many seconds the time that the game reads from its clock is ahead of this machine's."""
         core.advance(3)
+        # Each byte is a number of two decimal digits in BCD.
         year, month, day, _, hour, minute, second = (int(f"{byte:x}") for byte in core.read_bytes(0x02000000, 7))
         shown = datetime(2000 + year, month, day, hour & 0x3F, minute, second)
         return (shown - datetime.now()).total_seconds()

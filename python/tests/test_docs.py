@@ -58,6 +58,7 @@ def test_every_exception_is_documented() -> None:
         for name, each in vars(framewire.errors).items()
         if isinstance(each, type) and issubclass(each, framewire.FramewireError)
     }
+    # `RequestFailed` is only a base class of others.
     assert {name for name in errors if f"`{name}`" not in page} <= {"RequestFailed"}
 
 

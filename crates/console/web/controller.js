@@ -15,8 +15,9 @@ import { Store } from "./store.js";
  */
 
 /**
- * If a press is shorter than this, the page asks the emulator to release the key `SHORT_FRAMES` frames later. The game
- * reads its keys only once per frame, and a tap may be shorter than a frame. The network may also make a press shorter.
+ * If a press is shorter than this, the page asks the emulator to hold the key for `SHORT_FRAMES` more frames.
+ * The game reads its keys only once per frame, and a tap may be shorter than a frame. The network may also
+ * make a press shorter.
  */
 const SHORT_PRESS_MS = 100;
 
@@ -34,7 +35,11 @@ export class Controller {
   #unsure = 0;
   /** When each key was pressed. The index is the number of the key's bit. @type {number[]} */
   #since = [];
-  /** For each key, the answer to the release of its last short press. @type {Promise<Answer>[]} */
+  /**
+   * For each key, the answer to the request that ends its last short press. The emulator then holds the key
+   * for `SHORT_FRAMES` frames (the *hold*) and releases it.
+   * @type {Promise<Answer>[]}
+   */
   #holds = [];
   /** Mask of the keys whose last press may have ended the hold of the short press before it. */
   #interrupting = 0;
@@ -143,8 +148,8 @@ export class Controller {
   }
 
   /**
-   * Notes whether a press may have ended the hold of the short press before it. It may have, until the answers show that
-   * the hold was over.
+   * Notes whether a press may have ended the hold of the short press before it. This is assumed until the
+   * answers show that the hold was already over.
    * @type {(bit: number, answer: Promise<Answer>) => Promise<void>}
    */
   async #noteInterruption(bit, answer) {

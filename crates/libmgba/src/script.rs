@@ -15,7 +15,7 @@ use crate::sys::Status;
 /// are detached or the core is dropped.
 impl Core {
     /// Makes a script context, which replaces an earlier one. The function `console` gets the messages that scripts
-    /// write with Lua's `console` and with `print` (which mGBA would send to stdout), and all errors of scripts. If a
+    /// write with mGBA's `console` and with `print` (which mGBA would send to stdout), and all errors of scripts. If a
     /// callback fails with the same error in each frame, the error is reported only once.
     ///
     /// If SIGPIPE would end the process, it is ignored from now on, because scripts write to sockets that the other

@@ -2,7 +2,7 @@
 /// short.
 const SLOTS: usize = 1 << 17;
 
-/// The colours of a message, each with its index.
+/// The colours of a message (one picture of the stream that `docs/video.md` describes), each with its index.
 #[derive(Debug)]
 pub(crate) struct Palette {
     /// The colours, in the order of their first use.

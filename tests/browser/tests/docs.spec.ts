@@ -60,6 +60,8 @@ test("a copied program has a token if the server needs one", async ({ page, serv
   const server = await serve(["--speed", "1", "--token-file", path]);
   await page.goto(`${server.url}/docs`);
   await page.getByLabel("Token").fill(token);
+  // After the login, the page sends a request without its cookie. The status 401 shows that the server needs
+  // a token.
   const probed = page.waitForResponse(
     (response) => response.url().endsWith("/v1/emulators") && response.status() === 401,
     { timeout: 10_000 },

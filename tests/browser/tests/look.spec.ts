@@ -41,6 +41,7 @@ for (const [name, colorScheme, width, height] of [
     await hold(page, server, opened);
     // No byte is highlighted as changed.
     await expect(page.locator(".changed")).toHaveCount(0);
+    // The memory is shown. It begins with the text "FWDEMO01"; 46 is its "F".
     await expect(page.getByRole("gridcell").first()).toHaveText("46");
     await expect(page).toHaveScreenshot(`${name}.png`, { fullPage: true });
   });

@@ -30,6 +30,7 @@ for (const [name, viewport, hasTouch] of [
           await page.expectLit("A");
           await page.page.keyboard.up("x");
         }
+        // The game counts the presses of A at this address.
         await expect
           .poll(async () => (await server.batch({ op: "read32", address: 0x0200_0010 }))[0])
           .toBe(1);

@@ -169,6 +169,7 @@ test("the oldest state that is shown is not taken for the beginning of the game"
   const slider = page.page.getByRole("slider", { name: "Timeline" });
   await expect(slider).toHaveValue("7800");
   await expect(slider).not.toHaveAttribute("min", "0");
+  // There is no mark such as "Game loaded", which would say that the game began there.
   await expect(page.page.locator(".mark.event")).toHaveCount(0);
 });
 

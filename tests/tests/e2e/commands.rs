@@ -91,6 +91,7 @@ fn every_command_works(served: &Served) {
     let waited = run(&["wait", &format!("{frame} == 0"), "--frames", "2", "--json"]);
     assert_eq!((waited.code, &json(&waited.out)["held"]), (1, &Value::Bool(false)));
 
+    // The first line is the value at the start. Then come three changes.
     let watched = run(&["watch", &frame, "--count", "3"]).done();
     let values: Vec<u32> =
         watched.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse().unwrap()).collect();
@@ -214,6 +215,7 @@ fn commands_with_a_rom_need_no_server() {
     fs::write(&text, "not a game").unwrap();
     run(&["read", "--rom", text.to_str().unwrap(), "score"]).failed(2, "text.gba");
     run(&["read", "--after", "10", "score"]).failed(2, "--rom");
+    // The two pictures, the state and the text. The commands wrote no other file there.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
 }
 

@@ -28,7 +28,8 @@ const SETTLING: Duration = Duration::from_secs(1);
 /// The number of bytes that are sent in addition to each picture: its WebSocket header, and the ping after it.
 const AROUND: usize = 4 + 2 + 8;
 
-/// A Lua script that plays the demo game: it follows the ball, so that the game continues and everything moves.
+/// A Lua script that plays the demo game, so that the game continues and everything moves. It presses A (1) in every
+/// 16th frame of the game, and follows the ball with Right (16) and Left (32).
 const PLAYER: &str = r#"
 callbacks:add("frame", function()
     local ball, paddle = emu:read16(0x02000038), emu:read16(0x02000040)

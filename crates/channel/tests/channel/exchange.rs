@@ -7,6 +7,7 @@ use crate::support::{LONG, SECOND, check, fill, length, pair};
 #[test]
 fn every_size_arrives_intact_in_both_directions() -> Result<(), Error> {
     let (mut here, mut there) = pair(Options::default());
+    // The mailbox holds messages of up to 19 bytes, and a slot messages of up to 112 bytes.
     for size in [1, 2, 19, 20, 111, 112, 113, 4096, MAX_MESSAGE - 1, MAX_MESSAGE] {
         let data: Vec<u8> = (0..size).map(|index| (index * 7 + size) as u8).collect();
         here.sender.send(&data, SECOND)?;

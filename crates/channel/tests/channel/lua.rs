@@ -45,6 +45,7 @@ fn messages_of_every_size_go_to_luajit_and_back() {
         let name = name();
         let peer = luajit(role, &name, "echo", 0);
         let mut mine = facing(role, &name);
+        // The mailbox holds messages of up to 19 bytes, and a slot messages of up to 112 bytes.
         for size in [1, 2, 19, 20, 111, 112, 113, 4096, MAX_MESSAGE - 1, MAX_MESSAGE] {
             let data: Vec<u8> = (0..size).map(|index| (index * 7 + index / 256 + size) as u8).collect();
             mine.sender.send(&data, LONG).expect("room");
@@ -107,6 +108,7 @@ fn luajit_notices_a_killed_side() {
     for role in SIDES.repeat(kills() as usize / 10) {
         let mut peer = luajit(role, &name, "read_to_the_end", 0);
         let other = if role == "create" { "connect" } else { "create" };
+        // Another process of this test program, which runs only this function.
         let mut victim = spawn("killed::victim", other, &name);
         let mut printed = String::new();
         let mut pipe = BufReader::new(peer.stdout.take().expect("a pipe"));

@@ -27,7 +27,7 @@ fn next(events: &mut Receiver<framewire_emulator::Event>) -> EventKind {
 
 #[test]
 fn lockstep_does_not_end_during_a_run() {
-    let emulator = start(Speed::Times(1.0), false);
+    let emulator = start(Speed::Times(1.0), false); // here and below: `true` starts the emulator paused
     let mut events = emulator.events();
     // The run takes much longer than the time-out.
     let long = Batch::new(vec![Op::Lockstep { timeout: 20 }, run_of(3000)]);

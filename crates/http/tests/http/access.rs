@@ -29,6 +29,7 @@ fn a_request_from_a_foreign_page_is_refused_and_changes_nothing() {
 fn a_browser_request_with_a_foreign_host_name_is_refused() {
     let server = Server::start();
     for line in ["GET /core/getgametitle", "POST /core/step", "GET /healthz", "GET /nothing"] {
+        // `accept-language` shows that the request comes from a browser.
         let reply = ask(&server, line, "host: evil.example:5000\r\naccept-language: en\r\n");
         assert_eq!((reply.status, reply.header("connection")), (403, Some("close")), "{line}");
         assert!(reply.text().contains("--allow-host evil.example"), "{}", reply.text());

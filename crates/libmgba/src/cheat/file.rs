@@ -1,6 +1,6 @@
 //! Reads mGBA's cheat files. A line `# Name` begins a cheat, and `!disabled` before it switches the cheat off. `!GSAv1`
 //! and similar lines name the encryption of the following cheats, until `!reset`. A cheat for which no encryption is
-//! named has that of the cheat before it, as in mGBA. All other lines are codes.
+//! named, even after `!reset`, has that of the cheat before it, as in mGBA. All other lines are codes.
 
 use std::fs;
 use std::path::Path;

@@ -20,7 +20,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
         if length > after - patched.len() {
             let written = patched.len();
             return Err(refused(format!(
-                "the action there writes {length} bytes after {written}, and the patched ROM has {after}"
+                "the action there writes {length} bytes at byte {written}, and the patched ROM has {after}"
             )));
         }
         let outside = |what: &str, from: usize| {

@@ -1,4 +1,4 @@
-//! Tests load models, warm-up, connections, and stopping.
+//! Tests of load models, warm-up, connections, and stopping.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -43,7 +43,7 @@ pub(super) const SEARCH: &str = r#"
 "action":{"type":"string","enum":["begin","narrow","list","undo","end"]},
 "type":{"type":"string","enum":["u8","u16","u32","i8","i16","i32"]},
 "domain":{"type":"string","description":"Default: all work RAM"},
-"id":{"type":"integer","description":"Of begin"},
+"id":{"type":"integer","description":"From begin"},
 "is":{"type":"string","enum":["equal","not_equal","greater","less","at_least","at_most","changed","unchanged","increased",
 "decreased","increased_by","decreased_by"]},
 "value":{"type":"integer"}"#;
@@ -121,7 +121,8 @@ fn addresses(address: &str, kind: Option<&str>, count: u32) -> Vec<String> {
         .collect()
 }
 
-/// The name and the index of an address such as `presses[3]` or `party[1].moves[3]`. The index of `presses` is 0.
+/// The name and the index of an address such as `presses[3]` or `party[1].moves[3]`. If an address has no index, as in
+/// `presses`, its index is 0.
 fn element(address: &str) -> Option<(&str, u32)> {
     let (name, index) = match address.strip_suffix(']') {
         Some(rest) => {

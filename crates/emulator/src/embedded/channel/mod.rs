@@ -69,7 +69,7 @@ impl ChannelHost {
         Ok(ChannelHost { name: name.to_owned(), waker, client: Some(client), retry: Instant::now() })
     }
 
-    /// Replaces the channel of a client that is gone with a new channel, or tries again to create one.
+    /// If the client is gone, replaces its channel with a new one. If there is no channel, tries again to create one.
     fn reopen(&mut self, machine: &mut Machine) {
         if let Some(client) = self.client.take() {
             if let Some(error) = &client.gone

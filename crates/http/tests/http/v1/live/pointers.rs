@@ -229,6 +229,8 @@ fn records_no_frozen_values(server: &Server) {
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
 }
 
+/// `crates/http/tests/http/structures.toml` defines `party`, `speed` and `angle`. In a monster of the party, `kind` is
+/// three bits of the byte at 4, and `money` is a BCD number. `speed` has a fixed point, and `angle` is a float.
 fn names_structures(server: &Server) {
     let written = json!([
         {"op": "write32", "address": "scratch", "value": 0x0200_0110},
@@ -364,6 +366,7 @@ fn writes_io(server: &Server) {
     sent(server, "PUT", "/v1/io/bldy", &json!({"value": 5}), 200);
     problem(&server.request("PUT", "/v1/io/NOTHING", br#"{"value": 5}"#), 404);
     problem_says(&server.request("PUT", "/v1/io/DISPCNT", br#"{"value": 65536}"#), 400, "0 to 65535");
+    // Registers can also be written as memory. This one is BG0VOFS.
     let body = json!({"ops": [{"op": "write16", "address": 0x0400_0012, "value": 0}]});
     posted(server, "/v1/batch", &body);
 }
