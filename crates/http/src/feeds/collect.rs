@@ -1,5 +1,6 @@
 //! The task that fills a feed: it receives the emulator's events, computes the values, and adds events to the feed.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,12 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::definition::WatchedMemory;
+use super::definition::{Definition, Subjects, WatchedMemory};
 use super::feed::Feed;
 use super::registry::Feeds;
 use crate::failure::STOPPING;
+use crate::operations::emulators::Served;
+use crate::problem::Problem;
 use crate::transport::{Stopping, or_never};
 
 /// How long a feed continues without a reader, so that readers can come back.
@@ -22,8 +25,13 @@ pub(crate) const UNREAD: Duration = Duration::from_secs(60);
 /// How long a feed that a client created with `POST /v1/watches` continues without a reader.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 
+/// The reason why a feed ended whose names have another meaning.
+pub(crate) const OTHER_NAMES: &str =
+    "a symbol file was read again, and names of the watch have another meaning there; watch again";
+
 pub(crate) struct Collector {
     pub(crate) feed: Arc<Feed>,
+    pub(crate) names: WatchedNames,
     pub(crate) memory: WatchedMemory,
     pub(crate) values: Vec<Json>,
     /// `None` if the values depend on neither memory nor the frame counter.
@@ -63,6 +71,7 @@ impl Collector {
         loop {
             tokio::select! {
                 biased;
+                () = self.names.wait_for_change(&self.feed.definition) => return OTHER_NAMES,
                 event = or_never(self.watch.as_mut().map(Watch::next)) => match event {
                     Some(event) => {
                         self.changed(event);
@@ -152,6 +161,46 @@ impl Collector {
         };
         data["frame"] = frame.into();
         self.feed.publish(name, data, frame, Vec::new());
+    }
+}
+
+/// The meaning of the names in a feed's definition.
+pub(crate) struct WatchedNames {
+    served: Served,
+    /// The checksum of the game to which the names belong. After another game was loaded, the watch itself ends.
+    checksum: Option<u32>,
+    /// The subjects that the names led to.
+    subjects: Arc<Subjects>,
+    /// Is notified after symbol files were read again.
+    read: watch::Receiver<()>,
+}
+
+impl WatchedNames {
+    /// The names as they are now, with the subjects of this definition.
+    pub(crate) async fn compile(served: &Served, definition: &Definition) -> Result<WatchedNames, Problem> {
+        // The receiver is created first, so that it notices each later change.
+        let (read, checksum) = (served.symbols_read(), served.emulator.checksum());
+        let symbols = served.symbols().await;
+        let subjects = Arc::new(definition.compile(&symbols)?);
+        Ok(WatchedNames { served: served.clone(), checksum, subjects, read })
+    }
+
+    pub(crate) fn subjects(&self) -> &Arc<Subjects> {
+        &self.subjects
+    }
+
+    /// Waits until the names have another meaning in the same game.
+    async fn wait_for_change(&mut self, definition: &Definition) {
+        while self.read.changed().await.is_ok() {
+            if self.served.emulator.checksum() != self.checksum {
+                continue;
+            }
+            let Some(symbols) = self.served.known_symbols() else { continue };
+            if !definition.compile(&symbols).is_ok_and(|subjects| subjects == *self.subjects) {
+                return;
+            }
+        }
+        pending().await
     }
 }
 

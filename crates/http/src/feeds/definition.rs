@@ -74,7 +74,7 @@ impl Definition {
             let accepts = format!("a number of events from 1 to {MAX_BUFFER}");
             return Err(Problem::parameter("buffer", &format!("is {}", self.buffer), accepts));
         }
-        let mut subjects = Subjects { characters: symbols.text().cloned(), ..Subjects::default() };
+        let mut subjects = Subjects::default();
         for (index, text) in self.watch.iter().enumerate() {
             let place = format!("watch[{index}]");
             if self.watch[..index].contains(text) {
@@ -83,17 +83,20 @@ impl Definition {
             subjects.add_text(text, symbols, &place)?;
         }
         subjects.check()?;
+        if subjects.all.iter().any(|subject| matches!(subject, Watched::Text(_))) {
+            subjects.characters = symbols.text().cloned();
+        }
         Ok(subjects)
     }
 }
 
 /// The subjects of a watch, and the memory that they need.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Subjects {
     pub(crate) all: Vec<Watched>,
     /// The ranges of memory that the subjects use, each once.
     pub(crate) ranges: Vec<MemoryRange>,
-    /// The game's character table, for the values of `text[…]`.
+    /// The game's character table, if a subject is a `text[…]`.
     characters: Option<Arc<TextTable>>,
     /// Whether any [`Watched::Number`] depends on the frame counter. This ignores [`Watched::Computed`], because the
     /// emulator computes its value.
@@ -103,7 +106,7 @@ pub(crate) struct Subjects {
 }
 
 /// A subject, with the indices of its memory in [`Subjects::ranges`].
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Watched {
     Number(Expression, Vec<usize>),
     /// An expression that follows pointers. The emulator computes its value.
@@ -215,13 +218,13 @@ impl Subjects {
 /// The bytes of each range of [`Subjects`].
 #[derive(Debug)]
 pub(crate) struct WatchedMemory {
-    pub(crate) subjects: Subjects,
+    pub(crate) subjects: Arc<Subjects>,
     ranges: Vec<Vec<u8>>,
 }
 
 impl WatchedMemory {
     /// Splits `joined`, the bytes of all ranges. Missing bytes count as 0.
-    pub(crate) fn new(subjects: Subjects, mut joined: &[u8]) -> WatchedMemory {
+    pub(crate) fn new(subjects: Arc<Subjects>, mut joined: &[u8]) -> WatchedMemory {
         let ranges = subjects.ranges.iter().map(|range| {
             let mut bytes = vec![0; range.length.into()];
             let (own, rest) = joined.split_at(bytes.len().min(joined.len()));
@@ -298,7 +301,7 @@ mod tests {
         let subjects = definition.compile(&framewire_symbols::Symbols::default()).unwrap();
         assert_eq!(subjects.ranges.len(), 4, "each range once");
         assert!(subjects.uses_frame);
-        let mut memory = WatchedMemory::new(subjects, &[0, 0, 0, 0, 0xfe]);
+        let mut memory = WatchedMemory::new(subjects.into(), &[0, 0, 0, 0, 0xfe]);
         let expected =
             vec![json!(0), json!(false), json!("0000"), json!(true), json!(""), json!(null), json!(9)];
         assert_eq!(memory.values(9, Encoding::Hex), expected);

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::watch;
 
-use super::collect::{Collector, UNREAD, UNREAD_KEPT};
+use super::collect::{Collector, OTHER_NAMES, UNREAD, UNREAD_KEPT, WatchedNames};
 use super::definition::{Definition, Subjects, WatchedMemory};
 use super::feed::{Feed, Reader};
 use super::ring::Values;
@@ -49,6 +49,8 @@ pub(crate) struct Listed {
     /// The caller that created it with `POST /v1/watches`; `None` for a feed that all readers with the same definition
     /// share.
     pub(crate) owner: Option<Owner>,
+    /// What its definition was compiled to.
+    subjects: Arc<Subjects>,
     /// Closes when the feed's watch is over.
     over: watch::Receiver<()>,
 }
@@ -76,25 +78,35 @@ impl Feeds {
         Feeds { operations, events_missed, limit, feeds: Mutex::default(), run, ids: AtomicU64::new(1) }
     }
 
-    /// Returns a reader for this definition. Readers with the same definition and emulator share one feed. `last_id` is
-    /// the id of the last event that the client got, if it comes back.
+    /// Returns a reader for this definition. Readers with the same definition and emulator share one feed. A feed ends
+    /// if its names now have another meaning. `last_id` is the id of the last event that the client got, if it comes
+    /// back.
     pub(crate) async fn read(
         self: &Arc<Feeds>,
         served: &Served,
         definition: Definition,
         last_id: Option<&str>,
     ) -> Result<Reader, Problem> {
-        let is_it = |listed: &&Listed| {
+        let is_it = |listed: &Listed| {
             listed.owner.is_none() && listed.emulator == served.name && listed.feed.definition == definition
         };
-        if let Some(listed) = self.feeds.lock().iter().find(is_it) {
-            return Ok(listed.feed.read(last_id));
+        let names = WatchedNames::compile(served, &definition).await?;
+        let subjects = names.subjects().clone();
+        let find = |feeds: &[Listed]| {
+            let found = feeds.iter().find(|listed| is_it(listed) && listed.subjects == subjects)?;
+            Some(found.feed.read(last_id))
+        };
+        if let Some(reader) = find(&self.feeds.lock()) {
+            return Ok(reader);
         }
-        let collector = self.begin(served, definition.clone()).await?;
+        let collector = self.begin(served, definition.clone(), names).await?;
         let mut feeds = self.feeds.lock();
         // Another client may have created the feed in the meantime.
-        if let Some(listed) = feeds.iter().find(is_it) {
-            return Ok(listed.feed.read(last_id));
+        if let Some(reader) = find(&feeds) {
+            return Ok(reader);
+        }
+        for outdated in feeds.extract_if(.., |listed| is_it(listed)) {
+            outdated.feed.end(OTHER_NAMES);
         }
         self.start(&mut feeds, served, collector, None).map(|listed| listed.feed.read(last_id))
     }
@@ -106,7 +118,8 @@ impl Feeds {
         definition: Definition,
         owner: Owner,
     ) -> Result<Listed, Problem> {
-        let collector = self.begin(served, definition).await?;
+        let names = WatchedNames::compile(served, &definition).await?;
+        let collector = self.begin(served, definition, names).await?;
         self.start(&mut self.feeds.lock(), served, collector, Some(owner))
     }
 
@@ -125,7 +138,8 @@ impl Feeds {
         found.ok_or_else(|| {
             Problem::not_found(format!(
                 "no watch has the id {id:?}; GET /v1/watches lists all watches. A watch ends when another game is \
-                 loaded, or when nobody reads it: after {} s, or after {} s if POST /v1/watches created it",
+                 loaded, when a changed symbol file gives its names another meaning, or when nobody reads it: after \
+                 {} s, or after {} s if POST /v1/watches created it",
                 UNREAD.as_secs(),
                 UNREAD_KEPT.as_secs()
             ))
@@ -174,7 +188,7 @@ impl Feeds {
     pub(crate) async fn watch(
         &self,
         served: &Served,
-        subjects: Subjects,
+        subjects: Arc<Subjects>,
         every: u32,
     ) -> Result<(Watch, u32, WatchedMemory), Problem> {
         let every = if subjects.uses_frame { 1 } else { every };
@@ -202,9 +216,13 @@ impl Feeds {
     }
 
     /// Creates a feed and begins its watch. [`Feeds::start`] then adds the feed to the registry.
-    async fn begin(&self, served: &Served, definition: Definition) -> Result<Collector, Problem> {
-        let symbols = served.symbols().await;
-        let subjects = definition.compile(&symbols)?;
+    async fn begin(
+        &self,
+        served: &Served,
+        definition: Definition,
+        names: WatchedNames,
+    ) -> Result<Collector, Problem> {
+        let subjects = names.subjects().clone();
         // Subscribe to events before the first values are read, so that no event is lost.
         let events = if definition.events { Some(served.emulator.events()) } else { None };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
@@ -218,7 +236,7 @@ impl Feeds {
         let id = format!("w{}-{}", self.run, self.ids.fetch_add(1, Relaxed));
         let base = Values { frame, values: values.clone() };
         let feed = Arc::new(Feed::new(id, definition, base, self.events_missed.clone()));
-        Ok(Collector { feed, memory, values, watch, events, over: watch::Sender::new(()) })
+        Ok(Collector { feed, names, memory, values, watch, events, over: watch::Sender::new(()) })
     }
 
     /// Adds a feed to the registry, and starts the task that fills it. If the registry is full, ends a spare feed to
@@ -255,7 +273,8 @@ impl Feeds {
             None => Some(UNREAD),
         };
         let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
-        let listed = Listed { feed, emulator: served.name.clone(), owner, over };
+        let subjects = collector.names.subjects().clone();
+        let listed = Listed { feed, emulator: served.name.clone(), owner, subjects, over };
         feeds.push(listed.clone());
         tokio::spawn(collector.run(self.clone(), self.operations.stopping.clone(), unread_limit));
         Ok(listed)

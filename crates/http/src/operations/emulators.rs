@@ -7,6 +7,7 @@ use framewire_emulator::{Emulator, EmulatorError, Pending};
 use framewire_protocol::{Batch, Op};
 use framewire_symbols::{Game, SymbolFiles, Symbols};
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
 use tokio::task_local;
 
 use crate::access::permit::Permit;
@@ -24,6 +25,8 @@ pub struct Served {
     pub emulator: Arc<dyn Emulator>,
     /// Names for its addresses.
     symbols: Arc<SymbolFiles>,
+    /// Wakes the feeds after `symbols` has read files again.
+    symbols_read: watch::Sender<()>,
     /// The batches that it has not answered yet.
     pub(crate) waiting: InProgress,
     /// The WebSocket that began its lockstep.
@@ -41,6 +44,7 @@ impl Served {
             name: name.into(),
             emulator,
             symbols: Arc::default(),
+            symbols_read: watch::Sender::default(),
             waiting: InProgress::default(),
             lockstep: LockstepHolder::default(),
             permit: None,
@@ -55,7 +59,7 @@ impl Served {
 
     /// The names for addresses of its current game. If the game has changed, files may have to be read.
     pub(crate) async fn symbols(&self) -> Arc<Symbols> {
-        if let Some(ready) = self.symbols.ready(self.emulator.checksum()) {
+        if let Some(ready) = self.known_symbols() {
             return ready;
         }
         let state = self.emulator.state();
@@ -64,11 +68,26 @@ impl Served {
             code: state.code.unwrap_or_default(),
             checksum,
         });
-        let files = self.symbols.clone();
-        let read = tokio::task::spawn_blocking(move || files.read_for(game.as_ref())).await;
-        read.unwrap_or_else(|error| {
+        let (files, read) = (self.symbols.clone(), self.symbols_read.clone());
+        // The thread wakes the feeds itself, because it continues if this future is dropped.
+        let reading = move || {
+            let symbols = files.read_for(game.as_ref());
+            read.send_replace(());
+            symbols
+        };
+        tokio::task::spawn_blocking(reading).await.unwrap_or_else(|error| {
             Arc::new(Symbols::none(format!("the symbol files were not read: {error}")))
         })
+    }
+
+    /// The names for addresses of its current game, if no files have to be read for them.
+    pub(crate) fn known_symbols(&self) -> Option<Arc<Symbols>> {
+        self.symbols.ready(self.emulator.checksum())
+    }
+
+    /// Returns a receiver that is notified after symbol files were read again.
+    pub(crate) fn symbols_read(&self) -> watch::Receiver<()> {
+        self.symbols_read.subscribe()
     }
 
     /// The same emulator with the rights of a caller.

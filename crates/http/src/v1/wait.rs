@@ -78,7 +78,7 @@ pub(crate) async fn until(
     }
     let frames = request.frames.get();
     // After `frames` frames, the watch reports even if no memory has changed. So the wait ends then.
-    let (mut watch, frame, mut memory) = feeds.watch(selected, condition, frames).await?;
+    let (mut watch, frame, mut memory) = feeds.watch(selected, condition.into(), frames).await?;
     if holds(&memory, frame) {
         return Ok(held_at_once(frame));
     }

@@ -1,6 +1,8 @@
 //! Several emulators in one server.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use framewire_emulator::Embedded;
 use framewire_emulator::embedded::{Config, Rom};
@@ -14,7 +16,7 @@ use super::{ok, posted};
 use crate::support::{Server, field, repository};
 
 /// Another emulator with the demo game, paused.
-fn served(name: &str) -> Served {
+pub fn served(name: &str) -> Served {
     let config = Config {
         paused: true,
         console: || Box::new(crate::console::collect as fn(Level, &str)),
@@ -48,17 +50,19 @@ fn emulators_are_chosen_by_name_and_the_first_is_the_default() {
     assert!(error["detail"].as_str().unwrap().ends_with("there are: demo, second"), "{error}");
 }
 
+/// Writes a memory map with one byte, and sets its modification time to `age` seconds ago.
+pub fn write_map(path: &Path, name: &str, address: u32, age: u64) {
+    let field = format!("[[field]]\nname = \"{name}\"\naddress = {address}\ntype = \"u8\"\n");
+    std::fs::write(path, field).unwrap();
+    let time = SystemTime::now() - Duration::from_secs(age);
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
 #[test]
 fn a_changed_symbol_file_is_read_again_when_the_same_rom_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("map.toml");
-    let write = |name: &str, age: u64| {
-        let field = format!("[[field]]\nname = \"{name}\"\naddress = 0x02000100\ntype = \"u8\"\n");
-        std::fs::write(&path, field).unwrap();
-        let time = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
-        std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
-    };
-    write("one", 100);
+    write_map(&path, "one", 0x0200_0100, 100);
     let mut files = framewire_symbols::SymbolFiles::default();
     files.load(&path).unwrap();
     let server = Server::with(|app| app.emulators.add(served("second").with_symbols(files)).unwrap());
@@ -66,7 +70,7 @@ fn a_changed_symbol_file_is_read_again_when_the_same_rom_is_loaded() {
     let load = || posted(&server, "/v1/load?emulator=second", &rom);
     load();
     ok(&server.get("/v1/memory/one?emulator=second"));
-    write("two", 50);
+    write_map(&path, "two", 0x0200_0100, 50);
     problem(&server.get("/v1/memory/two?emulator=second"), 400);
     load();
     ok(&server.get("/v1/memory/two?emulator=second"));

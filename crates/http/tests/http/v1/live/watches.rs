@@ -4,11 +4,14 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use framewire_symbols::SymbolFiles;
+
 use super::client::{Events, wait_for_waiters, watch};
 use super::script::connected;
 use crate::support::{Server, field, wait_for};
+use crate::v1::emulators::{served, write_map};
 use crate::v1::problems::problem_says;
-use crate::v1::{json_of, posted};
+use crate::v1::{json_of, ok, posted};
 
 /// Memory that only the tests write to.
 const SCRATCH: &str = "u16[0x02000100]";
@@ -208,4 +211,57 @@ fn a_watch_and_a_wait_end_when_another_game_is_loaded() {
         wait_for("the end of the other watch", || server.get(&format!("/v1/watches/{id}")).status == 404);
         Events::open(&server, &watch(&[SCRATCH])).wait_for("values");
     }
+}
+
+#[test]
+fn a_watch_ends_when_a_symbol_file_is_read_again_and_its_names_have_another_meaning() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = SymbolFiles::default();
+    // With two files, each load joins their names again.
+    let (path, further) = (folder.path().join("map.toml"), folder.path().join("further.toml"));
+    write_map(&path, "changing", 0x0200_0100, 100);
+    write_map(&further, "constant", 0x0200_0110, 100);
+    files.load(&path).unwrap();
+    files.load(&further).unwrap();
+    let server = Server::with(|app| app.emulators.add(served("second").with_symbols(files)).unwrap());
+    let second =
+        |target: &str| format!("{target}{}emulator=second", if target.contains('?') { '&' } else { '?' });
+    let open = |name: &str| {
+        let mut events = Events::open(&server, &second(&watch(&[name])));
+        assert_eq!(events.next().unwrap().data["values"], json!({name: 0}));
+        events
+    };
+    let rom = json!({"path": server.file("demo game.gba")});
+    let load = || posted(&server, &second("/v1/load"), &rom);
+    let change = |events: &mut Events, address: u32, name: &str| {
+        server.send("PUT", &second(&format!("/v1/memory/{address}")), &json!({"value": 1}));
+        posted(&server, &second("/v1/advance"), &json!({"frames": 1}));
+        let expected = json!({name: {"old": 0, "new": 1}});
+        assert_eq!(events.wait_for("change").data["changes"], expected);
+    };
+    load();
+    let (mut constant, mut changing) = (open("constant"), open("changing"));
+    let id = ok(&server.get(&second("/v1/watches")))["watches"][1]["id"].clone();
+    // Loading the ROM again without a change of the file ends no watch.
+    load();
+    ok(&server.get(&second("/v1/memory/changing")));
+    change(&mut changing, 0x0200_0100, "changing");
+    load();
+    write_map(&path, "changing", 0x0200_0101, 50);
+    load();
+    ok(&server.get(&second("/v1/memory/changing")));
+    let ended = || server.get(&format!("/v1/watches/{}", id.as_str().unwrap())).status == 404;
+    wait_for("the end of the watch", ended);
+    let end = changing.wait_for("end");
+    assert!(end.data["detail"].as_str().unwrap().contains("symbol file"), "{end:?}");
+    let mut changing = open("changing");
+    change(&mut changing, 0x0200_0101, "changing");
+    // Here, the new reader itself causes the file to be read.
+    load();
+    write_map(&path, "changing", 0x0200_0102, 20);
+    load();
+    let mut late = open("changing");
+    changing.wait_for("end");
+    change(&mut late, 0x0200_0102, "changing");
+    change(&mut constant, 0x0200_0110, "constant");
 }
