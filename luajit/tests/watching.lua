@@ -106,6 +106,24 @@ check.test("a path that is added again after it was moved away is watched", func
   changes:close()
 end)
 
+check.test("a folder that is added again after it was moved away has no watches of the old one", function()
+  local folder = process.folder()
+  local tree, away = folder .. "/tree", folder .. "/away"
+  os.execute(("mkdir -p '%s/inner'"):format(tree))
+  local changes = assert(watch.new())
+  assert(changes:add(tree, { recursive = true }))
+  os.rename(tree, away)
+  os.execute(("mkdir -p '%s'"):format(tree))
+  assert(changes:add(tree, { recursive = true })) -- before the move has been read
+  expect(changes, "deleted", tree)
+  process.write(away .. "/inner/file", "1")
+  expect_nothing(changes)
+  process.write(tree .. "/file", "1")
+  expect(changes, "created", tree .. "/file")
+  process.remove_folder(folder)
+  changes:close()
+end)
+
 check.test("if a folder is moved away, files in it that were added are no longer watched", function()
   for _, options in ipairs { {}, { recursive = true } } do
     local folder = process.folder()

@@ -91,7 +91,9 @@ def authorization(token: str | None) -> dict[str, str]:
     value = f"Bearer {token}"
     if not _HEADER.fullmatch(value):
         raise InvalidRequest(
-            "the token has characters that a header cannot have; use the text of the file", parameter="token"
+            "the token has characters that a header cannot have, such as a line break; use the text of the token file "
+            "without the line break at its end",
+            parameter="token",
         )
     return {"Authorization": value}
 

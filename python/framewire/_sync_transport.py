@@ -173,7 +173,7 @@ class SyncTransport:
                 continue
             self._reading = True
             try:
-                self._read(left, deadline)
+                self._read(ready, left, deadline)
             finally:
                 self._reading = False
                 self._handed_over.notify_all()
@@ -190,12 +190,12 @@ class SyncTransport:
             self._handed_over.notify_all()
         self._flush()
 
-    def _read(self, left: float | None, deadline: float | None) -> None:
+    def _read(self, ready: Callable[[], bool], left: float | None, deadline: float | None) -> None:
         """Waits for bytes and passes them to the session; connects again if there is no connection."""
         if self._socket is None:
             if not self._session.busy:
                 return
-            self._connect(self._retry, deadline)
+            self._connect(self._retry, deadline, ready)
             return
         try:
             buffered = isinstance(self._socket, tls.SSLSocket) and self._socket.pending()
@@ -257,12 +257,14 @@ class SyncTransport:
         self._poll = _never
         self._outgoing = b""
 
-    def _connect(self, retry: float, deadline: float | None = None) -> None:
+    def _connect(
+        self, retry: float, deadline: float | None = None, ready: Callable[[], bool] = lambda: False
+    ) -> None:
         """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too.
 
         Returns without a connection soon after `deadline`: the last attempt may take up to a second longer. The next call
-        then continues the attempts. Also returns without a connection if the client was closed, or if nothing needs a
-        connection any more.
+        then continues the attempts. Also returns without a connection if the client was closed, if `ready` returns
+        true, or if nothing needs a connection any more.
         """
         begun = time.monotonic()
         if self._tries is not None and begun - self._tries[1] <= retry:
@@ -300,7 +302,7 @@ class SyncTransport:
                 time.sleep(pause if deadline is None else max(0.0, min(pause, deadline - time.monotonic())))
             finally:
                 self._lock.acquire()
-            if not self._session.busy or (deadline is not None and time.monotonic() >= deadline):
+            if ready() or not self._session.busy or (deadline is not None and time.monotonic() >= deadline):
                 return
             pause = min(2 * pause, 1.0)
 

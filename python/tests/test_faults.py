@@ -382,6 +382,8 @@ def test_close_wakes_a_thread_that_waits_for_a_server_that_is_away(
 ) -> None:
     client = framewire.connect(proxy.url, retry=20)
     events = client.events()
+    # Another stream that needs the connection, and stays open.
+    client.watch("scratch[9]")
     errors: list[framewire.FramewireError] = []
 
     def wait() -> None:

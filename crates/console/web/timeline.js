@@ -352,6 +352,8 @@ export class Timeline {
    * @param {number} frame
    */
   #scrub(frame) {
+    // A replay may have begun after the user has begun to move.
+    if (refusals(this.#app).rewind !== undefined) return;
     this.#showTime(frame);
     this.#moved = true;
     if (this.#app.api.copying.value) return;
@@ -398,6 +400,11 @@ export class Timeline {
       return;
     }
     if (!moving) return;
+    if (refusals(this.#app).rewind !== undefined) {
+      this.#wanted = undefined;
+      this.#moving = undefined;
+      return;
+    }
     const scrubs = this.#scrubs;
     await this.#going;
     const { ran, emulator, line } = moving;

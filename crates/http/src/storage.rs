@@ -1,6 +1,7 @@
 //! What the server keeps between requests: snapshots, recordings and uploaded games on disk, searches in memory.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use axum::http::StatusCode;
 use framewire_recording::{FormatError, Head, RecordError, Recordings, Recovered};
 use framewire_states::search::Searches;
 use framewire_states::{Folder, FolderError, Name, NameError, Snapshots, StateError};
-use tokio::sync::Mutex as AsyncMutex;
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tracing::{info, warn};
 
 use crate::access::caller::Owner;
@@ -62,16 +64,29 @@ impl<T> Storage<T> {
 pub(crate) struct Uploads {
     /// The folder in which they are kept.
     pub(crate) folder: PathBuf,
-    /// Locked from before a game is written until the emulator has loaded or refused it. Otherwise, another upload
-    /// under the same name could replace the file in the meantime.
-    pub(crate) turn: Arc<AsyncMutex<()>>,
+    /// The locks of [`turn`](Uploads::turn), by name.
+    turns: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
+}
+
+impl Uploads {
+    /// Waits until no other upload uses this name, and locks it. A lock is held from before a game is written until the
+    /// emulator has loaded or refused it, or the client has left. Otherwise, another upload could replace the file in
+    /// the meantime. Letter case does not count, because some file systems ignore it.
+    pub(crate) async fn turn(&self, name: &Name) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut turns = self.turns.lock();
+            turns.retain(|_, lock| Arc::strong_count(lock) > 1);
+            turns.entry(name.as_str().to_lowercase()).or_default().clone()
+        };
+        lock.lock_owned().await
+    }
 }
 
 impl Storage<Uploads> {
     /// Games in a subfolder of the folder for files. If there is no such folder, in a subfolder of `data`.
     pub(crate) fn uploads(files: Option<&Files>, data: Option<&Path>) -> Storage<Uploads> {
         let folder = files.map(Files::uploads).or_else(|| Some(data?.join(UPLOADS)));
-        Storage(folder.map(|folder| Arc::new(Uploads { folder, turn: Arc::default() })))
+        Storage(folder.map(|folder| Arc::new(Uploads { folder, turns: Mutex::default() })))
     }
 }
 

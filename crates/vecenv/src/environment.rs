@@ -309,6 +309,7 @@ impl Environment {
         if let (Some(pictures), Some(parts)) = (&mut self.pictures, saved.pictures) {
             pictures.set_parts(parts);
         }
+        debug_assert_eq!(self.histories().count(), saved.histories.len());
         for (history, earlier) in self.histories().zip(saved.histories) {
             *history = History::from_earlier(earlier);
         }

@@ -83,12 +83,20 @@ local function forget_gone(self, gone, changes)
 end
 
 -- Handles the move of a path that the program has added. The system would continue to watch the file at its new place.
-local function end_moved(self, number, path, changes)
-  if self.numbers[path] == number then
-    forget_gone(self, path, changes)
-  else -- The program has added the path again.
+local function end_moved(self, number, gone, changes)
+  local old = {}
+  if self.numbers[gone] == number then
+    forget_gone(self, gone, changes)
+  else -- The program has added the path again, and `watch_one` has replaced its number.
     C.inotify_rm_watch(self.fd, number)
     self.paths[number] = nil
+    -- What was in the old folder has moved with it. The system's numbers rise, so the numbers of these watches are less
+    -- than that of the new folder.
+    local new = self.numbers[gone] or math.huge
+    for path, inner in pairs(self.numbers) do
+      if inner < new and is_inside(path, gone) then old[#old + 1] = path end
+    end
+    for _, path in ipairs(old) do forget(self, path) end
   end
 end
 

@@ -154,14 +154,18 @@ class Link:
     def call(self, name: str, *arguments: Any) -> Any:
         """Calls a method of a worker that has no other open call, and waits for the answer.
 
-        If the wait times out or is interrupted, the answer is dropped when it comes. Raises one of `LOST` if the worker is
-        lost.
+        If the wait times out, the answer is dropped when it comes. If it is interrupted, the connection ends. Raises one of
+        `LOST` if the worker is lost.
         """
-        self.ask(name, *arguments)
         try:
+            self.ask(name, *arguments)
             reply = self.reply()
-        except BaseException:
+        except FleetError:
             self._late += 1
+            raise
+        except BaseException:
+            # It is not known whether the answer has come.
+            self.cut()
             raise
         return self.value(reply)
 

@@ -25,7 +25,7 @@ from framewire.envs.vector import checked_mode
 from framewire.errors import InvalidRequest
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors, Link
-from framewire.ray._connection import LARGE
+from framewire.ray._connection import LARGE, ConnectionLostError
 from framewire.ray._files import GameFiles
 from framewire.ray._memory import SharedMemory
 from framewire.ray._merge import Rows, arrays, merge_infos, write
@@ -403,18 +403,28 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _first(self) -> _Group:
         """Waits until a worker's next answer arrives, and returns its environments."""
-        waiting = {group.link: group for group in self._groups if group.is_playing}
-        if not waiting:
+        playing = [group for group in self._groups if group.is_playing]
+        if not playing:
             raise InvalidRequest("no step was begun; call send or send_reset first")
-        ready = _actors.wait([link for link in waiting if link is not None], self._pool.call_timeout)
+        waiting: dict[Link, _Group] = {}
+        for group in playing:
+            if group.link is None:
+                return group
+            waiting[group.link] = group
+        ready = _actors.wait(list(waiting), self._pool.call_timeout)
         if not ready:
             raise self._pool.too_late(next(iter(waiting.values())).place.node)
         return waiting[ready[0]]
 
     def _ask(self, group: _Group, name: str, *arguments: Any) -> Any:
         """Calls a method of a worker that has no other open call, and waits for the answer."""
-        assert group.link is not None
-        return group.link.call(name, *arguments)
+        return self._link(group).call(name, *arguments)
+
+    def _link(self, group: _Group) -> Link:
+        """The link to a worker. Raises one of `LOST` if the start of the worker was interrupted."""
+        if group.link is None:
+            raise ConnectionLostError("its start was interrupted")
+        return group.link
 
     def _call(self, group: _Group, call: Call, into: int | None) -> None:
         """Begins a reset or a step. Observations go into the set of arrays `into`; None is the next set of `recv`."""
@@ -433,10 +443,10 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _play(self, group: _Group) -> None:
         """Sends the last call of the log to the worker."""
-        assert group.link is not None
         # If Ctrl-C interrupts the program now, the result of this call can still be received.
         group.is_playing = True
-        group.link.ask("play", group.log[-1].call, group.into)
+        if group.link is not None:
+            group.link.ask("play", group.log[-1].call, group.into)
 
     def _move_rows(self, group: _Group, into: int) -> None:
         """Copies the last observations of a worker's environments into another set of arrays."""
@@ -457,10 +467,10 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._take_saved(group)
         while True:
             try:
-                assert group.link is not None
+                link = self._link(group)
                 is_sent = mask is None and not group.shares
                 places = [each for each in arrays(target) if each.nbytes >= LARGE] if is_sent else []
-                reply = group.link.reply(places, has_come=has_come)
+                reply = link.reply(places, has_come=has_come)
                 break
             except LOST as error:
                 has_come = False
@@ -468,7 +478,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         group.is_playing = False
         if reply.error is not None:
             group.log.pop()
-        result: Result = group.link.value(reply)
+        result: Result = link.value(reply)
         if result.observations is not None:
             write(target, result.observations, mask)
         result = self._with_others(group, result, mask)
@@ -493,24 +503,24 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return result._replace(info={name: values[group.rows].copy() for name, values in self._infos.items()})
 
     def _begin_saving(self, group: _Group) -> None:
-        assert group.link is not None
         group.log.append(_Entry(SAVE))
         group.saving = len(group.log)
         group.calls = 0
-        group.link.ask("save")
+        if group.link is not None:
+            group.link.ask("save")
 
     def _take_saved(self, group: _Group) -> None:
         """Receives saved states, if they were requested. If the worker is lost, they are not saved this time."""
         if group.saving is None:
             return
         try:
-            assert group.link is not None
-            reply = group.link.reply()
+            link = self._link(group)
+            reply = link.reply()
         except LOST as error:
             self._replace(group, error)
             return
         saving, group.saving = group.saving, None
-        group.saved = group.link.value(reply)
+        group.saved = link.value(reply)
         group.log = group.log[saving:]
 
     # ---- workers ----

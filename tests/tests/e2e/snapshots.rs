@@ -74,6 +74,7 @@ fn a_battery_save_for_a_stock_window_is_not_lost_after_a_state_was_loaded() {
         assert_eq!(served.http.send("PUT", target, "", body).unwrap().status, 200, "{target}");
     };
     let byte = || served.number("/core/read8?address=0x0E007000");
+    // mGBA creates the save when it is used for the first time.
     byte();
     // Soon after the game has written its save, mGBA makes the save of a loaded state the game's own.
     sleep(Duration::from_secs(2));

@@ -44,7 +44,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// Runs until the feed is deleted or has had no reader for the time `unread_limit`, until its emulator or its game
-    /// is gone, or until the server stops.
+    /// is gone, until its names have another meaning, or until the server stops.
     pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping, unread_limit: Option<Duration>) {
         let feed = self.feed.clone();
         let mut deleted = feed.updates();
@@ -189,14 +189,19 @@ impl WatchedNames {
         &self.subjects
     }
 
+    /// Whether the names have another meaning in the same game now.
+    pub(crate) fn are_outdated(&self, definition: &Definition) -> bool {
+        if self.served.emulator.checksum() != self.checksum {
+            return false;
+        }
+        let Some(symbols) = self.served.known_symbols() else { return false };
+        !definition.compile(&symbols).is_ok_and(|subjects| subjects == *self.subjects)
+    }
+
     /// Waits until the names have another meaning in the same game.
     async fn wait_for_change(&mut self, definition: &Definition) {
         while self.read.changed().await.is_ok() {
-            if self.served.emulator.checksum() != self.checksum {
-                continue;
-            }
-            let Some(symbols) = self.served.known_symbols() else { continue };
-            if !definition.compile(&symbols).is_ok_and(|subjects| subjects == *self.subjects) {
+            if self.are_outdated(definition) {
                 return;
             }
         }

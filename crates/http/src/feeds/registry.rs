@@ -90,25 +90,31 @@ impl Feeds {
         let is_it = |listed: &Listed| {
             listed.owner.is_none() && listed.emulator == served.name && listed.feed.definition == definition
         };
-        let names = WatchedNames::compile(served, &definition).await?;
-        let subjects = names.subjects().clone();
-        let find = |feeds: &[Listed]| {
-            let found = feeds.iter().find(|listed| is_it(listed) && listed.subjects == subjects)?;
-            Some(found.feed.read(last_id))
-        };
-        if let Some(reader) = find(&self.feeds.lock()) {
-            return Ok(reader);
+        loop {
+            let names = WatchedNames::compile(served, &definition).await?;
+            let subjects = names.subjects().clone();
+            let find = |feeds: &[Listed]| {
+                let found = feeds.iter().find(|listed| is_it(listed) && listed.subjects == subjects)?;
+                Some(found.feed.read(last_id))
+            };
+            if let Some(reader) = find(&self.feeds.lock()) {
+                return Ok(reader);
+            }
+            let collector = self.begin(served, definition.clone(), names).await?;
+            let mut feeds = self.feeds.lock();
+            // Another client may have created the feed in the meantime.
+            if let Some(reader) = find(&feeds) {
+                return Ok(reader);
+            }
+            // A symbol file was read again in the meantime, so a feed in the list may have newer names.
+            if collector.names.are_outdated(&definition) {
+                continue;
+            }
+            for outdated in feeds.extract_if(.., |listed| is_it(listed)) {
+                outdated.feed.end(OTHER_NAMES);
+            }
+            return self.start(&mut feeds, served, collector, None).map(|listed| listed.feed.read(last_id));
         }
-        let collector = self.begin(served, definition.clone(), names).await?;
-        let mut feeds = self.feeds.lock();
-        // Another client may have created the feed in the meantime.
-        if let Some(reader) = find(&feeds) {
-            return Ok(reader);
-        }
-        for outdated in feeds.extract_if(.., |listed| is_it(listed)) {
-            outdated.feed.end(OTHER_NAMES);
-        }
-        self.start(&mut feeds, served, collector, None).map(|listed| listed.feed.read(last_id))
     }
 
     /// Creates a feed that clients read by its id.

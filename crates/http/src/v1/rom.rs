@@ -65,7 +65,7 @@ async fn upload(
     })?;
     let (place, shown) = (path.clone(), text.clone());
     // The threads that write the file hold `turn`, because they continue if the client leaves.
-    let turn = uploads.turn.clone().lock_owned().await;
+    let turn = uploads.turn(&name).await;
     let (before, turn) = blocking(move || keep(&place, &rom, replace).map(|before| (before, turn))).await?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
     let is_known = is_outcome_known(&outcome);

@@ -152,7 +152,7 @@ fn a_request_that_is_refused_before_its_body_is_read_gets_its_reply() {
     }
 }
 
-/// If the body has arrived, it is skipped, and the connection serves further requests.
+/// If the body has arrived together with the head, it is skipped, and the connection serves further requests.
 #[test]
 fn a_small_body_of_a_refused_request_does_not_end_the_connection() {
     let server = Server::start();

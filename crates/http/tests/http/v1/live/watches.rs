@@ -2,9 +2,8 @@
 
 use std::thread;
 
-use serde_json::{Value, json};
-
 use framewire_symbols::SymbolFiles;
+use serde_json::{Value, json};
 
 use super::client::{Events, wait_for_waiters, watch};
 use super::script::connected;
