@@ -58,6 +58,8 @@ for value = 0, 255 do
   TO_HEX[string.char(value)] = format("%02x,", value)
 end
 
+-- Reads the text between the brackets of bytes, such as `d3,00,ea`. messages.lua removes the brackets. Returns nil if
+-- the text is not valid.
 local function from_hex(text)
   text = gsub(text, "%s+", "")
   has_invalid_digits = sub(text, -1) == ","

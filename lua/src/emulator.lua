@@ -176,8 +176,8 @@ function emulator.load_state_file(path, flags)
   return loaded
 end
 
--- Makes a file the game's save. If `temporary`, it is the save only until a reset or until another save is loaded, and
--- the game's changes are not written to it. Returns whether that worked.
+-- Uses a file as the game's save. If `temporary`, the file is the save only until a reset or until another save is
+-- loaded, and the game's changes are not written to it. Returns whether that worked.
 function emulator.load_save_file(path, temporary)
   check_path(path)
   return emulator.yes(emu:loadSaveFile(path, temporary))

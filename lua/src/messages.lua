@@ -155,6 +155,7 @@ local function read_arguments(entry, rest)
   if entry.last then
     values[#specs + 1] = entry.last
   end
+  -- `moved_at` is the index of the argument that says how many bytes are read or written: a length, or the data itself.
   if entry.op.moved_at == #specs and type(values[#specs]) == "number" and values[#specs] > limits.text_range then
     refuse(BAD_ARGUMENT, "`length` must be at most %d in a text message, not %d; read less or use a binary connection",
       limits.text_range, values[#specs])
@@ -190,7 +191,7 @@ local function answer(text)
     log.warn("unknown message %q", sentence(key))
     return ERROR
   end
-  lockstep.ask()
+  lockstep.ask() -- notes this request, because lockstep ends after some time without requests
   local read, a, b, c = pcall(read_arguments, entry, comma and sub(text, comma + 1))
   if not read then
     log.warn("%s: %s", key, type(a) == "table" and a.text or sentence(a))

@@ -96,6 +96,7 @@ run.read_register, run.write_register = emulator.register, emulator.write_regist
 
 function run.get_keys() return emu:getKeys() end
 function run.get_key(key) return emu:getKey(key) end
+-- `timelines.let_go` takes its first keys away from holds and timelines; its second are the keys that are released now.
 function run.set_keys(keys)
   timelines.let_go(0x3FF, emu:getKeys() & ~keys)
   emu:setKeys(keys)

@@ -56,6 +56,7 @@ local function count_frames()
   end
   if second == now - 1 and undisturbed then
     local frames = ticks.now - second_tick
+    -- The last argument: how many milliseconds of each frame neither mGBA nor the script used.
     steering.steer(steer, frames, 1000 / frames - 1000 * (mgba_time + script_time) / mgba_ticks)
   end
   if mgba_ticks > 0 then

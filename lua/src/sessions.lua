@@ -183,6 +183,7 @@ end
 local function finish(session, late)
   local goal = late.goal
   local reply
+  -- If lockstep has ended too early, `goal.run` is how many of the frames have run; otherwise it is nil.
   if goal.run then
     reply = frames.with_refusal(late.reply, emulator.frame(), refusal.FAILED, CUT:format(goal.run, goal.frames))
   else

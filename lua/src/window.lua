@@ -88,6 +88,7 @@ end
 -- Keeps the next frame waiting as long as lockstep requires, and serves clients. No frame runs in that time, so it
 -- calls `each_tick` about as often as frames would run.
 function window.keep_waiting(each_tick)
+  -- `passed` is a function: it returns the seconds since its last call.
   local self, passed, waited = open(), stopwatch.lap(), 0
   sleep_for_long_replies(self, stopwatch.wait_uncounted)
   while lockstep.waits(passed(self.spent)) do

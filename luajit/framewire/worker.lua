@@ -199,8 +199,9 @@ end
 ---@param count integer 1 to 4096
 ---@param main fun(index: integer) must wait for TERM with `Loop:on_signal` of a new loop, and then return; TERM is
 --- blocked in workers, so it does not end them by itself
----@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called after the
---- first attempt to start each worker; `on_stop`: called once before TERM is sent, when no worker is started any more
+---@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called once, after
+--- the first attempts to start all workers; `on_stop`: called once, before TERM is sent; from then on, no worker is
+--- started
 ---@return true|nil ok
 ---@return string? message
 function M.group(count, main, options)

@@ -43,6 +43,7 @@ def play(hours: int, envs: int) -> tuple[list[int], int]:
             while frames < hour * FRAMES_PER_HOUR:
                 _, _, terminated, truncated, _ = vector.step(vector.action_space.sample())
                 episodes += int((terminated | truncated).sum())
+                # In this scenario, a step lasts four frames (`frame_skip` in demo.toml).
                 frames += envs * 4
             memory.append(resident())
             print(f"{hour:3} hours: {memory[-1]:,} kB, {episodes:,} episodes", flush=True)

@@ -96,7 +96,8 @@ class AsyncTransport:
         self._flushing = False
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
-        # While `close` waits: set when nothing that cancelled requests have created is left to delete.
+        # While `close` waits: set when everything that cancelled requests created has been deleted, or when the
+        # connection is lost.
         self._cleaned_up = asyncio.Event()
 
     async def start(self) -> None:
@@ -184,6 +185,7 @@ class AsyncTransport:
             await self._end()
 
     async def _end(self) -> None:
+        # If the connection breaks now, this is not reported as a loss of lockstep.
         self._session.lockstep = False
         self._session.close()
         self._flush()

@@ -49,7 +49,7 @@ Json = Any
 """A value that `json.loads` returns."""
 
 CleanUp = Callable[[Json], tuple[str, dict[str, Json]]]
-"""A function from the result of a call to the method and the parameters of another request, which gets no reply."""
+"""Takes the result of a call. Returns the method and the parameters of another request, which gets no reply."""
 
 MOST_FRAMES = 3600
 """The largest number of frames in one `advance`."""

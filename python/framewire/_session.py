@@ -134,7 +134,8 @@ class Pending(ABC):
         sent: When it was sent for the first time.
         lost: For a request with a key: the earliest time at which its reply can have been lost. None if no connection
             broke after the request was sent.
-        clean_up: Makes the request that deletes what this request created, from its result; or None.
+        clean_up: Takes the result, and returns the request that deletes what this request created; or None. That
+            request is sent as soon as the result comes, whether or not this request was abandoned.
     """
 
     __slots__ = ("clean_up", "id", "key", "lost", "message", "method", "params", "repeatable", "sends", "sent")

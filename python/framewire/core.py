@@ -165,6 +165,7 @@ class Core(CoreMemory):
         self.recordings = CoreRecordings(self)
 
     def _open(self, rom: str, options: _native.GameOptions, before: _native.Core | None) -> _native.Core:
+        # If `before` is given, the new core replaces it and takes over its symbol files, instead of opening `_files`.
         start = None if self._clock is None else round(self._clock.timestamp() * 1000)
         return _native.Core(rom, self._files, start, options, before)
 

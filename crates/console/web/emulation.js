@@ -16,7 +16,7 @@ import { ApiError } from "./api.js";
 /** @typedef {{ frame: number, results: { value?: unknown; error?: { detail: string } }[] }} Outcome */
 
 /**
- * The answer to a change of keys: whether one arrived, and the frame of the change, unless it failed.
+ * What became of a change of keys: whether an answer arrived, and the frame of the change, unless it failed.
  * @typedef {{ arrived: boolean, frame?: number }} Answer
  */
 
@@ -63,6 +63,8 @@ export class EmulatorClient {
    * @param {number} mask
    */
   releaseSoonAgain(mask) {
+    // Two steps, each with a frame (four bytes) and the keys that are held from there on (two bytes): `mask`
+    // from frame 0 on, and no key from frame `SHORT_FRAMES` on.
     const steps = new DataView(new ArrayBuffer(12));
     steps.setUint16(4, mask, true);
     steps.setUint32(6, SHORT_FRAMES, true);

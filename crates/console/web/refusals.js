@@ -64,7 +64,7 @@ export function refusals({ api, status }) {
 }
 
 /**
- * Does something, unless there is a reason to refuse it. Then shows the reason.
+ * Does something, unless there is a reason to refuse it. In that case, shows the reason instead.
  * @template T
  * @param {string | undefined} reason
  * @param {() => T} work

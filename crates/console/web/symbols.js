@@ -17,7 +17,7 @@ import { Store } from "./store.js";
  * @property {number} count The number of elements, for arrays.
  */
 
-/** Words that have another meaning in expressions than the symbol with this name. */
+/** Words with a meaning of their own in expressions. They do not mean a symbol, even if one has this name. */
 const RESERVED = new Set("and or not true false frame u8 i8 u16 i16 u32 i32".split(" "));
 /** The names that an expression can contain. */
 const NAME = /^[\p{L}_.@][\p{L}\p{N}_.@$]*$/u;

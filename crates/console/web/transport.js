@@ -47,7 +47,8 @@ export function transport(app, stage, focus) {
   speed.addEventListener("change", async () => {
     const value = speed.value === UNLIMITED ? UNLIMITED : Number(speed.value);
     await act(app, actions.speed(value));
-    // If the server refused the action, or it was only copied, the emulator still has its old speed.
+    // If the server refused the action, or the page only copied it as a command, the emulator still has its
+    // old speed.
     showSpeed(speed, app.status.value.emulator);
   });
   const reset = button({ icon: "reset", label: "Reset", compact: true, hint: "Reset the console" }, () =>

@@ -184,7 +184,8 @@ impl Binary {
         matches!(self, Or | And | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
-    /// Applies the operator to two numbers.
+    /// Applies the operator to two numbers. For `Or` and `And`, the left number must not decide the result already, so
+    /// only the right one matters.
     pub(crate) fn apply(self, left: Number, right: Number) -> Option<Number> {
         match (left, right) {
             (Number::Whole(left), Number::Whole(right)) => {

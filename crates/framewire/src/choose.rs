@@ -114,7 +114,8 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     Ok(started)
 }
 
-/// Checks that the settings that modify games are for emulators in `names`, and each save file for one emulator.
+/// Checks that the settings that modify games are for emulators in `names`, and that each value of `--save` is for
+/// one emulator.
 ///
 /// # Errors
 /// If they are not. The error names the option.

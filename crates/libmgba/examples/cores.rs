@@ -175,7 +175,7 @@ fn bytes_of_hex(text: &str) -> Vec<u8> {
 fn counting_rom() -> Vec<u8> {
     let mut rom = vec![0; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
-    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // logo
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // the beginning of the logo
     rom[0x134..0x139].copy_from_slice(b"COUNT");
     rom[0x14D] = rom[0x134..0x14D].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
     // ld hl, 0xC000; inc (hl); jr back to inc

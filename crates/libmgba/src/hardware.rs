@@ -172,8 +172,8 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// These settings for a game of the other console: with the BIOS of that console, if there is one, and without the
-    /// type of the save.
+    /// These settings for a game of the other console, such as a GBA game after a Game Boy game: with the BIOS of that
+    /// console, if there is one, and without the type of the save.
     pub fn for_other_game(&self, bios: Option<PathBuf>) -> Hardware {
         Hardware { bios, save_type: SaveType::Auto, ..self.clone() }
     }

@@ -27,7 +27,8 @@ return function(has_ext)
     NOTE_DELETE = 1, NOTE_WRITE = 2, NOTE_RENAME = 0x20,
   }
 
-  --- Creates a separate kqueue for signals. Returns its descriptor, or -1.
+  --- Creates a separate kqueue for the signals in `list`, a list of names. `numbers` has the number of each name. The
+  --- first parameter is a set of the same signals, which only Linux uses. Returns the descriptor, or -1.
   function M.open_signals(_, list, numbers)
     local fd = C.kqueue()
     local change = ffi.new("struct fw_kevent[1]")

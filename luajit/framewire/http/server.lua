@@ -179,7 +179,7 @@ function Server:stop(grace, on_stopped)
     self.loop:forget(self.listener.fd)
     self.listener:close()
   end
-  if self.on_stop then self.on_stop() end
+  if self.on_stop then self.on_stop() end -- with HTTPS, secure.lua closes its own listener here
   for upgraded in pairs(self.upgraded) do upgraded:go_away() end
   for fd = 0, self.highest do
     local connection = self.connections[fd]

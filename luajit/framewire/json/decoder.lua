@@ -57,7 +57,7 @@ end
 -- Reads an escape. `place` is at its backslash.
 local function read_escape(data, place)
   local letter = data[place + 1]
-  if letter ~= 117 then
+  if letter ~= 117 then -- u
     local character = escapes[letter]
     if not character then return nil, place, "an unknown escape; use \\n, \\t, \\\\, \\\" or \\u and four digits" end
     return character, place + 2
@@ -173,7 +173,7 @@ local function read_number(data, place)
   if digits == 0 then return nil, place, "a digit is missing" end
   if data[first] == ZERO and digits > 1 then return nil, first, "a number must not have leading zeros" end
   local byte = data[place]
-  if byte ~= DOT and byte ~= 69 and byte ~= 101 then
+  if byte ~= DOT and byte ~= 69 and byte ~= 101 then -- 69 is E, 101 is e
     if digits > 15 then return in_range(read_long(data, start, place), start, place) end
     if is_negative then return -mantissa, place end
     return mantissa, place

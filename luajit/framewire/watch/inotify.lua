@@ -66,8 +66,8 @@ local function forget_tree(self, folder)
   end
 end
 
--- Stops watching a path that was moved or deleted, and everything in it, because these paths are wrong now. Adds the
--- paths in it that the program has added to `changes`, as deleted.
+-- Stops watching a path that was moved or deleted, and everything in it, because these paths are wrong now. For each
+-- path in it that the program has added, adds a deletion to `changes`.
 local function forget_gone(self, gone, changes)
   local added = {}
   for path in pairs(self.numbers) do

@@ -44,7 +44,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
     metadata = {  # noqa: RUF012
         # Gymnasium's checks try every mode that is listed here, and `human` needs pygame.
         "render_modes": ["rgb_array", "human"] if importlib.util.find_spec("pygame") else ["rgb_array"],
-        # Each environment has the rate of its steps.
+        # Each environment replaces this with the rate of its own steps.
         "render_fps": FRAME_RATE,
     }
 

@@ -102,7 +102,7 @@ class Connection:
             raise
 
     def cut(self) -> None:
-        """Makes the connection count as lost, after an interrupt in the middle of a message or of several calls."""
+        """Makes the connection count as lost, after an interrupt within a message or between related calls."""
         self._is_cut = True
         # The other side learns of the end, and selectors report that this side can be read.
         with suppress(OSError):

@@ -39,7 +39,7 @@ class Costs:
 
     @classmethod
     def of(cls, measured: Mapping[str, float]) -> Costs:
-        """The constants from a file that `benches/fleet.py` has written."""
+        """The constants from a file that `python/benches/fleet.py` has written."""
         return cls(**{field.name: measured[field.name] for field in fields(cls)})
 
 
@@ -93,6 +93,7 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
     real_cores = plan.cores if plan.machine_cores is None else min(plan.cores, plan.machine_cores)
     is_busy = plan.machine_cores is None or plan.cores >= plan.machine_cores
     step_seconds = costs.busy_step_seconds if is_busy else costs.step_seconds
+    # `worker_seconds` counts for each core: while a worker does work other than emulation, all its cores wait.
     emulation = (envs * step_seconds + plan.cores * costs.worker_seconds) / real_cores
     program = workers * costs.call_seconds
     network = 0.0

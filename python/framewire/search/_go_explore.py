@@ -23,7 +23,7 @@ from framewire.search._solution import Progress, Solution, rank, replay
 
 _T = TypeVar("_T")
 
-# The search whose cells each runner knows.
+# For each runner, the search whose cells it knows.
 _taught: weakref.WeakKeyDictionary[Runner, weakref.ref[GoExplore]] = weakref.WeakKeyDictionary()
 
 # How many states are in memory at the same time while a search is saved or loaded.

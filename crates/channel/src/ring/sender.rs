@@ -171,7 +171,7 @@ impl<M: Memory> Sender<M> {
                 let mut start = 0;
                 if let Place::Bulk(offset) = place {
                     start = offset;
-                    self.memory.watch_bulk(self.side, offset, length, true);
+                    self.memory.watch_bulk(self.side, offset, length, true); // only for tests with loom
                     let size = self.memory.bulk_size() as u64;
                     let skipped = (offset as u64 + size - self.bulk_head % size) % size;
                     let end = self.bulk_head + skipped + length.next_multiple_of(BULK_ALIGN) as u64;

@@ -70,8 +70,8 @@ fn write(core: &mut Core, address: u32, data: &[u8]) -> Result<(), OpError> {
     Ok(())
 }
 
-/// The error for a recording that cannot begin because the value with this name is frozen. The script uses the same
-/// text.
+/// The error for a recording that cannot begin because the value with this name is frozen. The script for a stock
+/// mGBA uses the same text.
 pub(super) fn not_recorded(name: &str) -> String {
     format!(
         "the value at {name} is frozen, but a replay would not write it and would therefore differ; unfreeze it \

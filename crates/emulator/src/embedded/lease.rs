@@ -3,7 +3,8 @@
 //!
 //! Waking the core's thread and waiting for its answer takes longer than reading memory. So another thread performs a
 //! quick read itself, if the core's thread sleeps until the next frame or the next [job](super::Job), and every job
-//! that was sent is done. A core's thread that also serves a channel does not lend the machine.
+//! that was sent is done. A core's thread that also serves a client in shared memory (`channel`) does not
+//! lend the machine.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -194,6 +194,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     for file in &config.mods.cheats {
         machine.cheats.load(&mut machine.core, file).map_err(StartError::Cheats)?;
     }
+    // The history stores with each state what acts on the game, such as these cheats.
     machine.note_surroundings();
     Ok(machine)
 }

@@ -134,7 +134,7 @@ impl Machine {
     /// Performs a batch, up to the first run that needs frames. When the batch is finished, its outcome goes to
     /// `answers`.
     pub fn submit(&mut self, batch: Batch, responder: Responder) {
-        // First, end the runs that no client waits for, because their keys may be needed by this batch.
+        // First, end the runs that no client waits for: they may hold keys of the console that this batch needs.
         self.settle_runs();
         match self.begin(batch, responder) {
             Err((outcome, responder)) => self.answers.push((responder, outcome)),

@@ -239,6 +239,7 @@ impl Line {
 
     /// Drops the oldest group of states. Returns false if there is only one group.
     pub fn drop_oldest(&mut self) -> bool {
+        // `next` is counted from the second state. So it is also the index of the last state of the oldest group.
         let Some(next) = self.states.iter().skip(1).position(|state| state.whole) else { return false };
         let dropped: usize = self.states.drain(..=next).map(|state| state.size()).sum();
         self.size -= dropped;

@@ -196,7 +196,7 @@ fn mods(settings: &Settings, name: &str, rom: Option<&Path>) -> anyhow::Result<(
     use framewire_libmgba::Core;
     let mods = choose::mods(settings, name)?;
     let mut core = match rom {
-        // `rom` reports this.
+        // The function `rom` reports this.
         Some(path) if Core::open(path).is_err() => return Ok(()),
         Some(path) => Core::open_with(path, &mods.options)?,
         None => Core::from_bytes_with(choose::DEMO_ROM, &mods.options)?,

@@ -25,7 +25,7 @@ pub(crate) const UNREAD: Duration = Duration::from_secs(60);
 /// How long a feed that a client created with `POST /v1/watches` continues without a reader.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 
-/// The reason why a feed ended whose names have another meaning.
+/// The reason why a feed ended: the names in its definition have another meaning now.
 pub(crate) const OTHER_NAMES: &str =
     "a symbol file was read again, and names of the watch have another meaning there; watch again";
 

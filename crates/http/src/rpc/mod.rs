@@ -60,7 +60,7 @@ async fn open(
 ) -> Result<Response, Problem> {
     let caller = Caller::of(&extensions);
     let open = stream.open()?;
-    // From now on, the bytes of each message count as memory.
+    // From now on, the bytes of each message count towards the limit on memory for arriving data.
     stream_control.count_messages();
     let largest = services.limits.max_body;
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);

@@ -414,8 +414,8 @@ pub(super) fn read_at(result: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*address), bytes))
 }
 
-/// Reads an operation of the table whose address on the bus is computed. Returns `None` for all other operations and
-/// addresses.
+/// Reads an operation of the table whose address on the bus is an expression, such as `u32[0x03005D8C] + 4`. Returns
+/// `None` for all other operations and addresses.
 pub(crate) fn read_computed(
     name: &str,
     object: &Object,

@@ -123,6 +123,7 @@ async fn read(
         (Address::Known(address), Some(domain)) => Op::DomainReadRange { domain, address: *address, length },
         (Address::Computed(code), _) => Op::ReadAt { address: code.clone(), length },
     };
+    // Reserve memory for the reply.
     let share = selected.share(&op)?;
     let outcome = selected.perform_checked(op).await?;
     let (frame, value) = (outcome.frame, outcome.single()?);

@@ -161,9 +161,9 @@ impl Rerun {
     }
 }
 
-/// The probability that the ranges of `one` and `other` values from the same distribution do not overlap. In sorted
-/// order, the two groups of values can be mixed in many ways, which are all equally probable. In two of these ways, the
-/// ranges do not overlap.
+/// The probability that the ranges of two groups of values from the same distribution do not overlap. The groups have
+/// `one` and `other` values. In sorted order, they can be mixed in `orders` ways, which are all equally probable. In
+/// two of these ways, the ranges do not overlap.
 fn apart_by_chance(one: usize, other: usize) -> f64 {
     let orders: f64 = (1..=other).map(|number| (one + number) as f64 / number as f64).product();
     (2.0 / orders).min(1.0)

@@ -268,6 +268,7 @@ impl Step {
         };
         match &self.kind {
             Kind::Run(run) => is_light(run) && run.strategy != Some(Strategy::Mux),
+            // The trials of the group `nagle` count the packets of the whole machine.
             Kind::Trial { run, .. } => is_light(run) && self.group != "nagle",
             Kind::Allocations => true,
             Kind::Limit(_) | Kind::Stampede { .. } | Kind::Ending { .. } | Kind::Idle { .. } => false,

@@ -71,6 +71,7 @@ impl SharedConnection {
             stream.send_data(body, true).map_err(failure)?;
         }
         let response = response.await.map_err(failure)?;
+        // The head has arrived. With HTTP/2, the bytes of heads are not counted.
         call.mark_received(0);
         let status = response.status().as_u16();
         let mut body = response.into_body();

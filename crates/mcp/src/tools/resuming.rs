@@ -40,6 +40,7 @@ pub(super) async fn resume(session: Arc<Session>, given: Object) -> Result<Reply
     json["frame"] = frame.into();
     let picture = PictureOptions::default().picture(&shot)?;
     json["picture"] = Json::from(picture.mark.as_str());
+    // `None`: the call that sends this picture has no idempotency key.
     session.memory.lock().picture = Some((picture.mark.clone(), None));
     Ok(Reply { json, picture: Some(picture) })
 }

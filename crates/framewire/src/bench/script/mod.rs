@@ -1,5 +1,4 @@
-//! The target of a load test that is a script, which sends each message back; and the strategies for using connections
-//! to it.
+//! A script as the target of a load test: it sends each message back. Also the strategies for using connections to it.
 //!
 //! - [`ScriptTarget`]: the address of the script, the [`Dialect`], and the strategy;
 //! - [`ScriptSession`]: the connections of one run;

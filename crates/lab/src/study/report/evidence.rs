@@ -128,7 +128,7 @@ impl Evidence {
         self.archive.result(&plan::stampede(script, clients))
     }
 
-    /// What happened when the connection to a script ended in one way, by the name of the step.
+    /// What happened to a script when its client ended or its network failed, by the name of the step.
     pub fn ending(&self, name: &str) -> Option<Ending> {
         self.archive.result(name)
     }

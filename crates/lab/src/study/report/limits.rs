@@ -112,6 +112,7 @@ pub fn answer(evidence: &Evidence) -> String {
          before the row's end, and 99% within {GOAL_MS} ms.\n",
         100.0 * REACHED
     );
+    // A `<` at the start of a head marks a column of text. It is not shown.
     let mut table = Table::new(&[
         "<way",
         "<row",

@@ -26,6 +26,7 @@ pub fn rates(evidence: &Evidence) -> String {
          The study planned this but never did it. Here, requests to its kind of script are text messages. Requests to \
          Framewire's script are binary frames, as in the link of `framewire serve`.\n\n"
         .to_owned();
+    // Here and below, a `<` at the start of a head marks a column of text. It is not shown.
     let heads = [&["<script", "asked"], &FIGURES[..]].concat();
     let mut table = Table::new(&heads);
     for (script, group, rows) in [
