@@ -257,9 +257,7 @@ class SyncTransport:
         self._poll = _never
         self._outgoing = b""
 
-    def _connect(
-        self, retry: float, deadline: float | None = None, ready: Callable[[], bool] = lambda: False
-    ) -> None:
+    def _connect(self, retry: float, deadline: float | None = None, ready: Callable[[], bool] = lambda: False) -> None:
         """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too.
 
         Returns without a connection soon after `deadline`: the last attempt may take up to a second longer. The next call

@@ -207,8 +207,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._has_buttons:
             return button_masks(actions, self._bits, count)
         values = np.asarray(actions)
-        # If a whole number does not fit into int64, NumPy makes an array of uint64, of objects, or of float64. The check below
-        # refuses float64.
+        # If a whole number does not fit into int64, NumPy makes an array of uint64, of objects, or of float64. The last
+        # check refuses float64.
         if values.dtype == np.uint64:
             check_action_size(int(values.max(initial=0)), self._native)
         elif values.dtype.kind == "O":
