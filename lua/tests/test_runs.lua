@@ -29,8 +29,8 @@ local function steps(list, stop)
 end
 
 -- Connects a link. Returns a table with these functions: `frame` runs a frame, `send` sends a request, `send_keyed`
--- sends one with a key, and `replies` returns, by id, the replies so far. The body of a reply begins with the status of
--- its first result: 0, or a status of refusal.lua. The table also has the results of `client.connect`.
+-- sends one with an idempotency key, and `replies` returns, by id, the replies so far. The body of a reply begins with
+-- the status of its first result: 0, or a status of refusal.lua. The table also has the results of `client.connect`.
 local function link(name)
   local socket, self, take = client.connect()
   local now = 9

@@ -30,7 +30,7 @@ enum fw_status {
 	FW_SCRIPT_FAILED,
 	FW_CHEAT_LINE, /* libmgba does not accept the code */
 	FW_CHEAT_INCOMPLETE, /* another line is needed */
-	FW_CHEAT_ADDRESS, /* `value` (of struct fw_cheat_problem) is an address that no code can write */
+	FW_CHEAT_ADDRESS, /* `value` (of struct fw_cheat_problem) is an address to which the code cannot write */
 	FW_CHEAT_OUTSIDE, /* `value` is an address outside the ROM */
 	FW_CHEAT_OTHER_GAME, /* `value` is the byte that the code expects in the ROM, which has another byte there */
 	FW_NOT_A_BIOS, /* not a BIOS of this console */
@@ -38,7 +38,7 @@ enum fw_status {
 
 /* ---- core.c: opens, runs and closes cores; keys; facts about the game ---- */
 
-/* A ROM. The strings and bytes are only read during the call. */
+/* A ROM. The strings and bytes are needed only during the call. */
 struct fw_rom {
 	const char* path; /* saves and state slots are in its folder and have its name */
 	const char* file; /* the ROM's file, or its archive */

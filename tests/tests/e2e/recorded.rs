@@ -197,7 +197,7 @@ fn a_recording_survives_the_kill_of_its_server() {
         let size = written();
         wait_until("the server has written more", || Ok(written() > size));
     }
-    wait_until("one more second is recorded, so that these frames are on the disk", || {
+    wait_until("one more second is recorded, so that the frames up to `before` are on the disk", || {
         Ok(frames(&http) > Some(before + 70))
     });
     server.end(framewire_e2e::Signal::KILL, PATIENCE).unwrap();

@@ -178,8 +178,8 @@ pub fn measure(only: &[String], extent: Extent) -> anyhow::Result<Figures> {
     Ok(Figures { about, figures })
 }
 
-/// Measures the two scripts alternately. Each run has an emulator of its own, so neither script runs during the other's
-/// load.
+/// Measures the two scripts alternately. Each run has an emulator of its own, so neither script runs while the other
+/// is measured.
 fn alternating(
     repeats: usize,
     mut run: impl FnMut(Script) -> anyhow::Result<Sample>,

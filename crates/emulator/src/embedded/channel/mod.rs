@@ -275,8 +275,8 @@ impl ChannelClient {
                 }
                 if changes {
                     self.block.end(self.ticks(machine));
-                    // Published before the reply, so a client that has the reply also finds the new frame counter and
-                    // run state in the emulator's published state.
+                    // Update the report before the reply is sent, so a client that has the reply also finds the new
+                    // frame counter and run state in the report.
                     machine.report();
                 }
                 self.send(&message::reply(request.id, outcome))
