@@ -1,4 +1,4 @@
-/** Lets gamepads control the game. */
+/** Lets gamepads control the game. Loaded when the first gamepad is connected. */
 
 import { isMapping } from "./keyboard.js";
 import { setting } from "./settings.js";
@@ -71,7 +71,8 @@ export function nextPart(take) {
 }
 
 /**
- * Connects all gamepads to `controller`. They are polled once per display frame, and only while one is connected.
+ * Connects all gamepads to `controller`, also those that are connected already. They are polled once per display
+ * frame, and only while one is connected.
  * @param {Controller} controller
  */
 export function playByGamepad(controller) {
@@ -106,6 +107,7 @@ export function playByGamepad(controller) {
     controller.hold(`gamepad ${event.gamepad.index}`, []);
     changed();
   });
+  changed();
 }
 
 /**

@@ -1,13 +1,13 @@
 /** Starts the page: creates its parts and connects them. */
 
 import { Api } from "./api.js";
+import { attempt } from "./app.js";
 import { commands } from "./commands.js";
 import { Controller } from "./controller.js";
 import { playAfterClicks } from "./controls.js";
 import { byId, el } from "./dom.js";
 import { takeDroppedFiles } from "./drop.js";
 import { EmulatorClient } from "./emulation.js";
-import { playByGamepad } from "./gamepad.js";
 import { header, selectEmulator } from "./header.js";
 import { playByKeyboard } from "./keyboard.js";
 import { LazyPanel } from "./lazy.js";
@@ -160,7 +160,15 @@ playAfterClicks(snapshots.element, picture.focus);
 playAfterClicks(recordings.element, picture.focus);
 
 playByKeyboard(controller, picture.focus);
-playByGamepad(controller);
+addEventListener(
+  "gamepadconnected",
+  () =>
+    attempt(async () => {
+      const { playByGamepad } = await import("./gamepad.js");
+      playByGamepad(controller);
+    }),
+  { once: true },
+);
 // `commands` listens after `playByKeyboard`, so that keys of the game come first.
 header(app, latency, commands(app));
 takeDroppedFiles(app);

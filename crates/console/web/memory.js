@@ -288,12 +288,8 @@ export class MemoryPanel {
     const domain = this.#domains.find(({ id }) => id === banked?.domain);
     if (banked && domain) {
       if (banked.offset >= domain.size) {
-        const last = Math.ceil(domain.size / banked.size) - 1;
-        const problem =
-          banked.bank <= last
-            ? `ends before ${text.trim()}.`
-            : `has no bank ${hex(banked.bank, 2)}. Use a bank from 00 to ${hex(last, 2)}.`;
-        toast(`${domain.label} ${problem}`, "bad");
+        const last = hex(Math.ceil(domain.size / banked.size) - 1, 2);
+        toast(`${domain.label} ends before ${text.trim()}. Its last bank is ${last}.`, "bad");
         return;
       }
       this.#setDomain(banked.domain);

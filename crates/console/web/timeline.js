@@ -353,7 +353,7 @@ export class Timeline {
    */
   #scrub(frame) {
     // A replay may have begun after the user has begun to move.
-    if (refusals(this.#app).rewind !== undefined) return;
+    if (refusals(this.#app).rewind) return;
     this.#showTime(frame);
     this.#moved = true;
     if (this.#app.api.copying.value) return;
@@ -400,8 +400,7 @@ export class Timeline {
       return;
     }
     if (!moving) return;
-    if (refusals(this.#app).rewind !== undefined) {
-      this.#wanted = undefined;
+    if (refusals(this.#app).rewind) {
       this.#moving = undefined;
       return;
     }

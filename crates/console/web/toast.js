@@ -20,8 +20,7 @@ const MOST = 4;
  * @type {(text: string) => void}
  */
 export function toastOnce(text) {
-  const shown = byId("toasts").querySelectorAll(".toast p");
-  if (![...shown].some(({ textContent }) => textContent === text)) toast(text, "bad");
+  if (!byId("toasts").textContent.includes(text)) toast(text, "bad");
 }
 
 /**

@@ -150,7 +150,7 @@ test("a bank that the Game Boy does not have is refused", async ({ page, serve }
   await expect(head).toHaveText(`${name(banks - 1)}:d000`);
   await goTo(panel, `${name(banks)}:d000`);
   await expect(page.locator(".toast.bad")).toContainText(
-    `has no bank ${name(banks)}. Use a bank from 00 to ${name(banks - 1)}.`,
+    `ends before ${name(banks)}:d000. Its last bank is ${name(banks - 1)}.`,
   );
   await expect(panel.locator(".inspector h2")).toHaveText(
     ((banks - 1) * 0x1000).toString(16).padStart(8, "0"),
