@@ -124,6 +124,29 @@ check.test("a folder that is added again after it was moved away has no watches 
   changes:close()
 end)
 
+check.test("in a folder that is added again after it was moved away, only new paths stay watched", function()
+  local folder = process.folder()
+  local tree, away = folder .. "/tree", folder .. "/away"
+  os.execute(("mkdir -p '%s/one'"):format(tree))
+  local changes = assert(watch.new())
+  assert(changes:add(tree .. "/one"))
+  assert(changes:add(tree))
+  os.rename(tree, away)
+  os.execute(("mkdir -p '%s/two'"):format(tree))
+  assert(changes:add(tree .. "/two")) -- before the move has been read
+  assert(changes:add(tree))
+  process.write(away .. "/one/file", "1")
+  process.write(tree .. "/two/file", "1")
+  local seen = {}
+  check.eventually(3, function()
+    for _, change in ipairs(changes:read()) do seen[change.kind .. " " .. change.path] = true end
+    return seen["deleted " .. tree .. "/one"] and seen["created " .. tree .. "/two/file"]
+  end, "the old path is reported as deleted, and the new file as created")
+  check.equal(seen["created " .. tree .. "/one/file"], nil)
+  process.remove_folder(folder)
+  changes:close()
+end)
+
 check.test("if a folder is moved away, files in it that were added are no longer watched", function()
   for _, options in ipairs { {}, { recursive = true } } do
     local folder = process.folder()

@@ -82,21 +82,35 @@ local function forget_gone(self, gone, changes)
   end
 end
 
+-- Whether a watched path still leads to the file that is watched under this number.
+local function is_same(self, path, number)
+  -- For a file that is watched already, the system returns the number of its watch. With IN_MASK_ADD, it keeps the
+  -- watch's mask, which has IN_CREATE anyway.
+  local now = C.inotify_add_watch(self.fd, path, sys.IN_CREATE + sys.IN_MASK_ADD)
+  if now >= 0 and not self.paths[now] then C.inotify_rm_watch(self.fd, now) end
+  return now == number
+end
+
 -- Handles the move of a path that the program has added. The system would continue to watch the file at its new place.
 local function end_moved(self, number, gone, changes)
-  local old = {}
   if self.numbers[gone] == number then
     forget_gone(self, gone, changes)
-  else -- The program has added the path again, and `watch_one` has replaced its number.
-    C.inotify_rm_watch(self.fd, number)
-    self.paths[number] = nil
-    -- What was in the old folder has moved with it. The system's numbers rise, so the numbers of these watches are less
-    -- than that of the new folder.
-    local new = self.numbers[gone] or math.huge
-    for path, inner in pairs(self.numbers) do
-      if inner < new and is_inside(path, gone) then old[#old + 1] = path end
-    end
-    for _, path in ipairs(old) do forget(self, path) end
+    return
+  end
+  -- The program has added the path again, and `watch_one` has replaced its number.
+  C.inotify_rm_watch(self.fd, number)
+  self.paths[number] = nil
+  -- What was in the old folder has moved with it.
+  local moved = {}
+  for path, inner in pairs(self.numbers) do
+    if is_inside(path, gone) and not is_same(self, path, inner) then moved[#moved + 1] = path end
+  end
+  table.sort(moved)
+  for _, path in ipairs(moved) do
+    local is_added = self.roots[path] or not self.is_deep[path]
+    forget(self, path)
+    self.roots[path] = nil
+    if is_added then changes[#changes + 1] = { kind = "deleted", path = path } end
   end
 end
 
