@@ -421,9 +421,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._link(group).call(name, *arguments)
 
     def _link(self, group: _Group) -> Link:
-        """The link to a worker. Raises one of `LOST` if the start of the worker was interrupted."""
+        """The link to a worker. Raises one of `LOST` if the worker was not started, after an interrupt or an error."""
         if group.link is None:
-            raise ConnectionLostError("its start was interrupted")
+            raise ConnectionLostError("it was not started")
         return group.link
 
     def _call(self, group: _Group, call: Call, into: int | None) -> None:
@@ -551,9 +551,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         group.link = self._pool.link(group.place.node, group.actor, started)
 
     def _end(self, group: _Group) -> None:
-        if group.link is not None:
-            group.link.close()
-            group.link = None
+        link, group.link = group.link, None
+        if link is not None:
+            link.close()
         _actors.end(group.actor)
         if ray.is_initialized():
             running = [other.place.node for other in self._groups if other.link is not None]
