@@ -189,11 +189,17 @@ impl WatchedNames {
         &self.subjects
     }
 
-    /// Whether the names have another meaning in the same game now.
+    /// Whether another game was loaded, or the names have another meaning now.
     pub(crate) fn are_outdated(&self, definition: &Definition) -> bool {
-        if self.served.emulator.checksum() != self.checksum {
-            return false;
-        }
+        !self.are_of_current_game() || self.have_changed(definition)
+    }
+
+    fn are_of_current_game(&self) -> bool {
+        self.served.emulator.checksum() == self.checksum
+    }
+
+    /// Whether the symbols that were read last give the names another meaning.
+    fn have_changed(&self, definition: &Definition) -> bool {
         let Some(symbols) = self.served.known_symbols() else { return false };
         !definition.compile(&symbols).is_ok_and(|subjects| subjects == *self.subjects)
     }
@@ -201,7 +207,7 @@ impl WatchedNames {
     /// Waits until the names have another meaning in the same game.
     async fn wait_for_change(&mut self, definition: &Definition) {
         while self.read.changed().await.is_ok() {
-            if self.are_outdated(definition) {
+            if self.are_of_current_game() && self.have_changed(definition) {
                 return;
             }
         }

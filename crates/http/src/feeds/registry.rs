@@ -106,7 +106,8 @@ impl Feeds {
             if let Some(reader) = find(&feeds) {
                 return Ok(reader);
             }
-            // A symbol file was read again in the meantime, so a feed in the list may have newer names.
+            // A game was loaded or a symbol file was read again in the meantime, so a feed in the list may have newer
+            // names.
             if collector.names.are_outdated(&definition) {
                 continue;
             }
@@ -124,9 +125,13 @@ impl Feeds {
         definition: Definition,
         owner: Owner,
     ) -> Result<Listed, Problem> {
-        let names = WatchedNames::compile(served, &definition).await?;
-        let collector = self.begin(served, definition, names).await?;
-        self.start(&mut self.feeds.lock(), served, collector, Some(owner))
+        loop {
+            let names = WatchedNames::compile(served, &definition).await?;
+            let collector = self.begin(served, definition.clone(), names).await?;
+            if !collector.names.are_outdated(&definition) {
+                return self.start(&mut self.feeds.lock(), served, collector, Some(owner));
+            }
+        }
     }
 
     pub(crate) fn list(&self, emulator: &str) -> Vec<Listed> {
