@@ -45,8 +45,8 @@ export function offsetIn(domain, address) {
 }
 
 /**
- * The domain and offset of an address such as `3:4000`, and its bank and the size of the banks.
- * @type {(text: string) => { domain: string, offset: number, bank: number, size: number } | undefined}
+ * The domain and offset of an address such as `3:4000`, and the size of the banks.
+ * @type {(text: string) => { domain: string, offset: number, size: number } | undefined}
  */
 export function parseBanked(text) {
   const [, bankText, addressText] = /^\s*([0-9a-f]{1,3}):([0-9a-f]{4})\s*$/i.exec(text) ?? [];
@@ -57,7 +57,7 @@ export function parseBanked(text) {
     if (size === undefined) continue;
     const first = bank === 0 ? base : others;
     if (address < first || address >= first + size) continue;
-    return { domain, offset: bank * size + address - first, bank, size };
+    return { domain, offset: bank * size + address - first, size };
   }
   return undefined;
 }

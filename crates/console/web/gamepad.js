@@ -1,4 +1,4 @@
-/** Lets gamepads control the game. Loaded when the first gamepad is connected. */
+/** Lets gamepads control the game. Loaded when a gamepad is connected, or with the tool *Input*. */
 
 import { isMapping } from "./keyboard.js";
 import { setting } from "./settings.js";
@@ -46,6 +46,8 @@ const PUSHED = 0.5;
 /** Names of the gamepads that are connected. */
 export const gamepads = new Store(/** @type {readonly string[]} */ ([]));
 
+/** Whether `playByGamepad` was called. */
+let isPlaying = false;
 /**
  * Gets each part that is pressed. While it is set, gamepads do not control the game.
  * @type {((part: string) => void) | undefined}
@@ -71,11 +73,13 @@ export function nextPart(take) {
 }
 
 /**
- * Connects all gamepads to `controller`, also those that are connected already. They are polled once per display
- * frame, and only while one is connected.
+ * Connects all gamepads to `controller`, including those that are already there. They are polled once per display
+ * frame, and only while one is connected. Further calls do nothing.
  * @param {Controller} controller
  */
 export function playByGamepad(controller) {
+  if (isPlaying) return;
+  isPlaying = true;
   /** @type {Map<number, Set<string>>} */
   const before = new Map();
   let polling = false;

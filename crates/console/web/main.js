@@ -160,14 +160,11 @@ playAfterClicks(snapshots.element, picture.focus);
 playAfterClicks(recordings.element, picture.focus);
 
 playByKeyboard(controller, picture.focus);
-addEventListener(
-  "gamepadconnected",
-  () =>
-    attempt(async () => {
-      const { playByGamepad } = await import("./gamepad.js");
-      playByGamepad(controller);
-    }),
-  { once: true },
+addEventListener("gamepadconnected", () =>
+  attempt(async () => {
+    const { playByGamepad } = await import("./gamepad.js");
+    playByGamepad(controller);
+  }),
 );
 // `commands` listens after `playByKeyboard`, so that keys of the game come first.
 header(app, latency, commands(app));

@@ -379,7 +379,7 @@ export class Timeline {
       const { api } = this.#app;
       const { ran, emulator, line } = this.#moving ?? {};
       if (ran) await api.ask("/v1/pause", {}, { emulator });
-      while (this.#wanted !== undefined) {
+      while (this.#wanted !== undefined && !refusals(this.#app).rewind) {
         const frame = this.#wanted;
         this.#wanted = undefined;
         await api.ask("/v1/rewind", { frame, line }, { emulator });
@@ -400,12 +400,12 @@ export class Timeline {
       return;
     }
     if (!moving) return;
-    if (refusals(this.#app).rewind) {
-      this.#moving = undefined;
-      return;
-    }
     const scrubs = this.#scrubs;
     await this.#going;
+    if (refusals(this.#app).rewind) {
+      if (scrubs === this.#scrubs) this.#moving = undefined;
+      return;
+    }
     const { ran, emulator, line } = moving;
     const steps = ran ? [actions.rewind(frame, line), actions.resume()] : [actions.rewind(frame, line)];
     for (const step of steps) {
