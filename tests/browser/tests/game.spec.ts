@@ -56,6 +56,10 @@ test("the game sees a tap shorter than a frame", async ({ console: page, server 
   for (let tap = 1; tap <= 5; tap += 1) {
     await page.page.keyboard.press("x");
     await expect.poll(async () => (await presses())[0]).toBe(Number(before) + tap);
+    // The page may still show a picture from before the tap. So wait until a frame has run without the key.
+    await expect.poll(async () => (await server.batch({ op: "get_keys" }))[0]).toBe(0);
+    const { frame } = await server.state();
+    await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(frame);
     await page.expectLit();
   }
 });
