@@ -128,7 +128,7 @@ impl SaveFile {
         {
             problem = Some(cannot_write(path, &error));
         }
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = super::real_path(path);
         let mut disk = Disk { bytes: Arc::default(), lock: None, taken: false };
         if problem.is_none() {
             disk.read(&path)?;
