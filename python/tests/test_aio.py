@@ -66,11 +66,8 @@ async def test_a_call_of_watch_or_events_that_is_cancelled_leaves_no_subscriptio
         assert not client._transport._session.subscriptions
 
 
-@pytest.mark.parametrize("has_reply", [False, True])
-async def test_a_hold_or_pause_that_is_cancelled_is_undone(
-    client: aio.AsyncClient, monkeypatch: pytest.MonkeyPatch, has_reply: bool
-) -> None:
-    calls: list[asyncio.Future[Any]] = []
+def cancel_with_the_reply(monkeypatch: pytest.MonkeyPatch, calls: list[asyncio.Future[Any]]) -> None:
+    """Lets the next reply of a client cancel the last of these calls, before the call returns."""
     settle = _async_transport._Waiting.settle
 
     def settle_and_cancel(pending: Any, result: Any, error: Any) -> None:
@@ -78,13 +75,21 @@ async def test_a_hold_or_pause_that_is_cancelled_is_undone(
         if calls:
             calls.pop().cancel()
 
+    monkeypatch.setattr(_async_transport._Waiting, "settle", settle_and_cancel)
+
+
+@pytest.mark.parametrize("has_reply", [False, True])
+async def test_a_hold_or_pause_that_is_cancelled_is_undone(
+    client: aio.AsyncClient, monkeypatch: pytest.MonkeyPatch, has_reply: bool
+) -> None:
+    calls: list[asyncio.Future[Any]] = []
+    if has_reply:
+        cancel_with_the_reply(monkeypatch, calls)
     methods: list[Callable[[], Any]] = [lambda: client.hold("A"), client.lockstep, client.pause]
     for begin in methods:
         call = asyncio.ensure_future(begin().__aenter__())
         if has_reply:
-            # The call is cancelled after its reply has come, and before the call returns.
             calls.append(call)
-            monkeypatch.setattr(_async_transport._Waiting, "settle", settle_and_cancel)
         else:
             await asyncio.sleep(0)
             call.cancel()
@@ -112,13 +117,7 @@ async def test_an_evaluate_that_is_cancelled_leaves_no_watch(
     client = await aio.connect(server.url)
     call = asyncio.ensure_future(client.evaluate("lives"))
     if has_reply:
-        settle = _async_transport._Waiting.settle
-
-        def settle_and_cancel(pending: Any, result: Any, error: Any) -> None:
-            settle(pending, result, error)
-            call.cancel()
-
-        monkeypatch.setattr(_async_transport._Waiting, "settle", settle_and_cancel)
+        cancel_with_the_reply(monkeypatch, [call])
     else:
         await asyncio.sleep(0)
         call.cancel()
