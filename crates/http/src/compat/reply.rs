@@ -42,7 +42,8 @@ impl Reply {
             (_, Value::Int(number)) => Body::from(number.to_string()),
             (_, Value::Text(text)) => Body::from(text),
             (Reply::Raw, Value::Bytes(bytes)) => share.body(bytes),
-            (_, Value::Bytes(bytes)) => hex_body(bytes, share),
+            (_, Value::Bytes(bytes)) if bytes.len() <= PIECE => Body::from(hex_pairs(&bytes)),
+            (_, Value::Bytes(bytes)) => Body::new(Hex { bytes, written: 0, _share: share }),
             (_, Value::List(items)) => Body::from(joined(items)),
         };
         let mut response = Response::new(body);
@@ -65,13 +66,6 @@ fn invalid_mask(mask: i64) -> Failure {
 
 /// How many bytes are written at a time. A result up to this size is written as a whole.
 const PIECE: usize = 16 * 1024;
-
-pub(super) fn hex_body(bytes: Vec<u8>, share: BudgetShare) -> Body {
-    match bytes.len() {
-        0..=PIECE => Body::from(hex_pairs(&bytes)),
-        _ => Body::new(Hex { bytes, written: 0, _share: share }),
-    }
-}
 
 /// Bytes as hex pairs, written piece by piece: the text is three times as long as the bytes, and is never in memory as
 /// a whole.
