@@ -249,10 +249,19 @@ async fn write(
     let kind = content_type(request.headers()).split(';').next().unwrap_or_default().trim();
     let raw = kind.eq_ignore_ascii_case("application/octet-stream");
     let bytes = bodies.read(request.into_body()).await?;
-    let op = if raw {
-        write_bytes(target.address, domain, bytes.into())?
+    let content = if raw {
+        Content::Bytes(bytes.into())
     } else {
-        new_content(reading::body(&bytes)?, target, domain)?
+        reading::body::<NewContent>(&bytes)?.read(&target)?
+    };
+    let op = match (content, target.address, domain) {
+        (Content::Number(kind, bits), address, domain) => write_op(kind, address, domain, bits),
+        (Content::Bytes(data), Address::Known(address), None) => Op::WriteRange { address, data },
+        (Content::Bytes(data), Address::Computed(address), None) => Op::WriteAt { address, data },
+        (Content::Bytes(_), _, Some(_)) => {
+            let accepts = "no domain: bytes are written to the bus, and GET /v1/domains lists the bus address of each domain";
+            return Err(Problem::parameter("domain", "is given with bytes", accepts));
+        }
     };
     change(&selected, op).await
 }
@@ -287,25 +296,6 @@ impl NewContent {
             }
             _ => Err(Problem::bad_request("give either value (type is optional) or data (without type)")),
         }
-    }
-}
-
-fn new_content(content: NewContent, target: Target, domain: Option<String>) -> Result<Op> {
-    match content.read(&target)? {
-        Content::Number(kind, bits) => Ok(write_op(kind, target.address, domain, bits)),
-        Content::Bytes(bytes) => write_bytes(target.address, domain, bytes),
-    }
-}
-
-fn write_bytes(address: Address, domain: Option<String>, data: Vec<u8>) -> Result<Op> {
-    match (address, domain) {
-        (Address::Known(address), None) => Ok(Op::WriteRange { address, data }),
-        (Address::Computed(address), None) => Ok(Op::WriteAt { address, data }),
-        (_, Some(_)) => Err(Problem::parameter(
-            "domain",
-            "is given with bytes",
-            "no domain: bytes are written to the bus, and GET /v1/domains lists the bus address of each domain",
-        )),
     }
 }
 
