@@ -1,7 +1,7 @@
 //! Makes recordings, at most one per emulator at a time, stores them as files, and replays them.
 
 use axum::http::header::LOCATION;
-use framewire_recording::{Active, Options, RecordError, Recordings, Start, Summary};
+use framewire_recording::{Options, RecordError, Recordings, Start, Summary};
 use framewire_states::Name;
 
 use crate::reading::Whole;
@@ -78,19 +78,22 @@ struct RecordingUnderWay {
 }
 
 impl RecordingUnderWay {
-    fn new(emulator: &str, active: Active) -> RecordingUnderWay {
+    /// The recording that is being made of an emulator, or the last one, if it ended by itself.
+    async fn find(recordings: &Recordings, emulator: &str) -> Result<RecordingUnderWay> {
+        let Some(active) = recordings.active(emulator).await else {
+            return Err(Problem::not_found(format!("{emulator} is not being recorded")));
+        };
         let ended = active.ended.map(|ended| match ended {
             Ok(summary) => summary.reason,
             Err(error) => error.to_string(),
         });
-        let (frames, size) = (active.progress.frames, active.progress.bytes);
-        RecordingUnderWay {
+        Ok(RecordingUnderWay {
             name: active.name.to_string(),
             emulator: emulator.to_owned(),
-            frames,
-            size,
+            frames: active.progress.frames,
+            size: active.progress.bytes,
             ended,
-        }
+        })
     }
 
     fn ended(emulator: &str, summary: Summary) -> RecordingUnderWay {
@@ -130,9 +133,9 @@ async fn start(
         RecordError::Folder(error) => unwritten(error, "\"replace\": true"),
         other => other.into(),
     })?;
-    let active = recordings.active(&selected.name).await.ok_or_else(|| not_recorded(&selected.name))?;
-    let location = [(LOCATION, format!("/v1/recordings/{}", active.name))];
-    Ok((StatusCode::CREATED, location, Json(RecordingUnderWay::new(&selected.name, active))))
+    let recording = RecordingUnderWay::find(&recordings, &selected.name).await?;
+    let location = [(LOCATION, format!("/v1/recordings/{}", recording.name))];
+    Ok((StatusCode::CREATED, location, Json(recording)))
 }
 
 /// Returns the recording that is being made of an emulator, or the last one, if it ended by itself.
@@ -142,9 +145,8 @@ async fn under_way(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
 ) -> Result<Json<RecordingUnderWay>> {
-    let active =
-        recordings.get()?.active(&selected.name).await.ok_or_else(|| not_recorded(&selected.name))?;
-    Ok(Json(RecordingUnderWay::new(&selected.name, active)))
+    let recordings = recordings.get()?;
+    RecordingUnderWay::find(&recordings, &selected.name).await.map(Json)
 }
 
 /// Ends the recording of an emulator after the current frame.
@@ -156,8 +158,4 @@ async fn stop(
 ) -> Result<Json<RecordingUnderWay>> {
     let summary = recordings.get()?.stop(&selected.name).await?;
     Ok(Json(RecordingUnderWay::ended(&selected.name, summary)))
-}
-
-fn not_recorded(emulator: &str) -> Problem {
-    Problem::not_found(format!("{emulator} is not being recorded"))
 }
