@@ -1,9 +1,10 @@
 //! Cheats of an embedded core.
 
 use framewire_protocol::{Op, OpError, Value};
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, OneOfBuilder, Schema};
 
 use super::control::{AtFrame, change, not_taken};
+use super::schemas::string;
 use crate::routing::prelude::*;
 
 /// How many strings the result of the operation `cheats` has for each cheat.
@@ -97,8 +98,7 @@ enum Codes {
 }
 
 fn codes_schema() -> Schema {
-    let text = || ObjectBuilder::new().schema_type(Type::String);
-    OneOfBuilder::new().item(text()).item(ArrayBuilder::new().items(text())).into()
+    OneOfBuilder::new().item(string()).item(ArrayBuilder::new().items(string())).into()
 }
 
 /// The cheats that were added.

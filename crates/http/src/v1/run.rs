@@ -14,7 +14,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 
 use super::batch::{Done, OpResult, Plan, perform_plan};
 use super::convenience::Form;
-use super::schemas::BatchOp;
+use super::schemas::{BatchOp, string};
 use super::timeline::{Input, KeySet, Press, Timeline};
 use crate::reading::fields::{Context, Encoding, Object, name_problem};
 use crate::reading::{self, Whole, refusal};
@@ -106,7 +106,7 @@ impl TryFrom<Json> for Conditions {
 
 impl PartialSchema for Conditions {
     fn schema() -> RefOr<Schema> {
-        let text = || ObjectBuilder::new().schema_type(Type::String).examples(["score > 10"]);
+        let text = || string().examples(["score > 10"]);
         let list = ArrayBuilder::new().items(text()).min_items(Some(1)).max_items(Some(MAX_CONDITIONS));
         let description = "A condition over memory, or several: docs/watches.md. Addresses may be read from memory, such as \
                            u8[u32[0x03005D8C] + 4] == 3. A number counts as true if it is not 0.";
@@ -143,9 +143,8 @@ impl TryFrom<Json> for Expressions {
 
 impl PartialSchema for Expressions {
     fn schema() -> RefOr<Schema> {
-        let text = || ObjectBuilder::new().schema_type(Type::String);
-        let object = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(text()));
-        let list = ArrayBuilder::new().items(text()).max_items(Some(MAX_EXPRESSIONS));
+        let object = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(string()));
+        let list = ArrayBuilder::new().items(string()).max_items(Some(MAX_EXPRESSIONS));
         let description = "An object of named expressions, or a list of expressions. In a list, each expression is its own name.";
         OneOfBuilder::new().item(object).item(list).description(Some(description)).into()
     }

@@ -53,6 +53,11 @@ impl ToSchema for BatchOp {
     }
 }
 
+/// A reference to the component of `T`.
+pub(super) fn reference<T: ToSchema>() -> Ref {
+    Ref::from_schema_name(T::name())
+}
+
 /// All operations of a batch with their names: the public ones in the table, and the convenience operations.
 fn operations() -> impl Iterator<Item = (&'static str, Object)> {
     public(OPS).map(|info| (info.name, row(info))).chain(conveniences())
@@ -76,12 +81,7 @@ pub(crate) struct AddressSchema;
 impl PartialSchema for AddressSchema {
     fn schema() -> RefOr<Schema> {
         let number = integer(0, u32::MAX.into());
-        let text = ObjectBuilder::new().schema_type(Type::String).examples([
-            "0x02000000",
-            "score",
-            "score+2",
-            "u32[0x03005D8C] + 4",
-        ]);
+        let text = string().examples(["0x02000000", "score", "score+2", "u32[0x03005D8C] + 4"]);
         let description = "A number; a number as a string, in decimal, or in hex after 0x; a symbol of GET /v1/symbols, with or \
                            without an offset or index; or an expression that reads the address from memory.";
         OneOfBuilder::new().item(number).item(text).description(Some(description)).into()
@@ -116,7 +116,7 @@ pub(crate) struct KeyName;
 
 impl PartialSchema for KeyName {
     fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Key::ALL.map(Key::name))).into()
+        string().enum_values(Some(Key::ALL.map(Key::name))).into()
     }
 }
 
@@ -130,21 +130,18 @@ impl ToSchema for KeyName {
 fn named(name: &str, doc: &str) -> ObjectBuilder {
     // utoipa does not support `const`, but writes extensions into the document unchanged.
     let constant = Extensions::from_iter([("const", name)]);
-    let op =
-        ObjectBuilder::new().schema_type(Type::String).default(Some(name.into())).extensions(Some(constant));
-    ObjectBuilder::new()
-        .description(Some(doc))
-        .property("op", op)
-        .required("op")
-        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+    let op = string().default(Some(name.into())).extensions(Some(constant));
+    let object = ObjectBuilder::new().description(Some(doc));
+    required(object, "op", op).additional_properties(Some(AdditionalProperties::FreeForm(false)))
+}
+
+fn required(object: ObjectBuilder, name: &str, schema: impl Into<RefOr<Schema>>) -> ObjectBuilder {
+    object.property(name, schema).required(name)
 }
 
 fn row(info: &'static OpInfo) -> Object {
     let object = named(info.name, info.doc);
-    let object = info
-        .args
-        .iter()
-        .fold(object, |object, arg| object.property(arg.name, argument(info, arg)).required(arg.name));
+    let object = info.args.iter().fold(object, |object, arg| required(object, arg.name, argument(info, arg)));
     match in_domain(info.name) {
         Some(_) => object.property("domain", text("The name of a memory domain. Default: the bus.")).build(),
         None => object.build(),
@@ -157,19 +154,16 @@ fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
     let number = |min, max| number(min, max).description(Some(arg.doc)).into();
     let (least, most) = range(arg);
     match (arg.name, arg.kind) {
-        ("address", ArgKind::U32) if !has_domain => Ref::from_schema_name(AddressSchema::name()).into(),
-        ("keys", ArgKind::U16) => Ref::from_schema_name(KeySet::name()).into(),
+        ("address", ArgKind::U32) if !has_domain => reference::<AddressSchema>().into(),
+        ("keys", ArgKind::U16) => reference::<KeySet>().into(),
         ("key", ArgKind::U8) => {
-            let name = Ref::from_schema_name(KeyName::name());
+            let name = reference::<KeyName>();
             OneOfBuilder::new().item(name).item(integer(0, 9)).description(Some(arg.doc)).into()
         }
         (_, ArgKind::U8 | ArgKind::U16 | ArgKind::U32 | ArgKind::I32) => number(least, most),
         (_, ArgKind::Bool) => doc(ObjectBuilder::new().schema_type(Type::Boolean)),
-        (_, ArgKind::Text) => doc(ObjectBuilder::new().schema_type(Type::String)),
-        (_, ArgKind::Bytes) => doc(ObjectBuilder::new()
-            .schema_type(Type::String)
-            .content_encoding("base64")
-            .pattern(Some(BASE64))),
+        (_, ArgKind::Text) => doc(string()),
+        (_, ArgKind::Bytes) => doc(string().content_encoding("base64").pattern(Some(BASE64))),
     }
 }
 
@@ -184,12 +178,15 @@ fn integer(min: i64, max: i64) -> ObjectBuilder {
 fn number(min: i64, max: i64) -> OneOfBuilder {
     let digits = format!("{max:x}").len();
     let pattern = format!("^0x[0-9a-fA-F]{{1,{digits}}}$");
-    let hex = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
-    OneOfBuilder::new().item(integer(min, max)).item(hex)
+    OneOfBuilder::new().item(integer(min, max)).item(string().pattern(Some(pattern)))
+}
+
+pub(super) fn string() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
 }
 
 fn text(doc: &str) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).description(Some(doc))
+    string().description(Some(doc))
 }
 
 fn kind() -> Ref {
@@ -200,51 +197,46 @@ fn kind() -> Ref {
 }
 
 fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
-    let address = || Ref::from_schema_name(AddressSchema::name());
-    let with_address = move |object: ObjectBuilder| object.property("address", address()).required("address");
-    let with_value = |object: ObjectBuilder| {
-        object.property("value", Ref::from_schema_name(Number::name())).required("value")
-    };
+    let with_address = |object| required(object, "address", reference::<AddressSchema>());
+    let with_value = |object| required(object, "value", reference::<Number>());
     super::convenience::ALL.into_iter().map(move |(name, doc)| {
         let object = named(name, doc);
         let object = match name {
             "read" => in_some_domain(with_address(object)),
             "read_many" => {
-                let addresses = ArrayBuilder::new().items(address()).max_items(Some(4096));
-                in_some_domain(object.property("addresses", addresses).required("addresses"))
+                let addresses = ArrayBuilder::new().items(reference::<AddressSchema>()).max_items(Some(4096));
+                in_some_domain(required(object, "addresses", addresses))
             }
             "write" => in_some_domain(with_value(with_address(object))),
-            "read_text" => with_address(object).property("length", integer(1, 4096)).required("length"),
+            "read_text" => required(with_address(object), "length", integer(1, 4096)),
             "freeze" => with_value(with_address(object)).property("type", kind()),
-            "unfreeze" => object.property("address", address()),
+            "unfreeze" => object.property("address", reference::<AddressSchema>()),
             "frozen" => object,
             "write_many" => {
                 let one = with_value(with_address(ObjectBuilder::new())).property("type", kind());
                 let one = one.additional_properties(Some(AdditionalProperties::FreeForm(false)));
                 let writes = ArrayBuilder::new().items(one).max_items(Some(4096));
                 let domain = text("Name of a memory domain. Default: the bus.");
-                object.property("writes", writes).required("writes").property("domain", domain)
+                required(object, "writes", writes).property("domain", domain)
             }
             "tap" => {
-                let keys = Ref::from_schema_name(KeySet::name());
-                object.property("keys", keys).required("keys").property("frames", integer(1, u32::MAX.into()))
+                let object = required(object, "keys", reference::<KeySet>());
+                object.property("frames", integer(1, u32::MAX.into()))
             }
             "run" => {
-                let steps = ArrayBuilder::new().items(Ref::from_schema_name(RunStep::name()));
+                let steps = ArrayBuilder::new().items(reference::<RunStep>());
                 let steps = steps.min_items(Some(1)).max_items(Some(MAX_RUN_STEPS));
-                let stop = Ref::from_schema_name(Conditions::name());
-                object.property("steps", steps).required("steps").property("stop", stop)
+                required(object, "steps", steps).property("stop", reference::<Conditions>())
             }
-            "evaluate" => {
-                let values = Ref::from_schema_name(Expressions::name());
-                object.property("values", values).required("values")
-            }
+            "evaluate" => required(object, "values", reference::<Expressions>()),
             // `input`, the only operation that is left.
             _ => {
-                let list = |of: Cow<'static, str>| ArrayBuilder::new().items(Ref::from_schema_name(of));
+                let list = |item: Ref| ArrayBuilder::new().items(item);
                 let object = object.property("sequence", text("Such as A:2 .:10 Up+B:30."));
                 let object = object.property("append", ObjectBuilder::new().schema_type(Type::Boolean));
-                object.property("presses", list(Press::name())).property("steps", list(Step::name()))
+                object
+                    .property("presses", list(reference::<Press>()))
+                    .property("steps", list(reference::<Step>()))
             }
         }
         .build();

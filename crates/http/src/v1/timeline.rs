@@ -8,10 +8,10 @@ use framewire_protocol::sequence::{self, PRESSES, WrongPress};
 use framewire_protocol::timeline::{self, KeyStep, MAX_STEPS};
 use framewire_protocol::{Key, Keys, Op, OpError, Status};
 use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::openapi::{Ref, RefOr};
 
-use super::schemas::KeyName;
+use super::schemas::{KeyName, reference, string};
 use crate::reading::{Whole, fields, refusal};
 use crate::routing::prelude::*;
 
@@ -74,14 +74,13 @@ pub(crate) struct Step {
 
 impl PartialSchema for KeySet {
     fn schema() -> RefOr<Schema> {
-        let names = ArrayBuilder::new().items(Ref::from_schema_name(KeyName::name()));
+        let names = ArrayBuilder::new().items(reference::<KeyName>());
         let mask = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(Keys::MASK));
         let description = "A list of names of keys; or names joined by +, such as Up+B; or a mask, which is the sum of \
                            the keys' numbers: A is 1, B 2, Select 4, Start 8, Right 16, Left 32, Up 64, Down 128, \
                            R 256, L 512.";
         let one = Key::ALL.map(Key::name).join("|");
-        let joined =
-            ObjectBuilder::new().schema_type(Type::String).pattern(Some(format!("^({one})(\\+({one}))*$")));
+        let joined = string().pattern(Some(format!("^({one})(\\+({one}))*$")));
         OneOfBuilder::new().item(names).item(mask).item(joined).description(Some(description)).into()
     }
 }
