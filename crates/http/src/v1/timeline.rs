@@ -147,11 +147,9 @@ impl Timeline {
     }
 
     fn of_sequence(text: &str) -> Result<Timeline> {
-        let presses = sequence::parse(text).map_err(|WrongPress(word)| {
-            Problem::parameter("sequence", &format!("holds {word:?}"), PRESSES)
-        })?;
-        let steps = timeline::of_presses(&presses)
-            .map_err(|problem| Problem::parameter("sequence", &problem, PRESSES))?;
+        let wrong = |problem: String| Problem::parameter("sequence", &problem, PRESSES);
+        let presses = sequence::parse(text).map_err(|WrongPress(word)| wrong(format!("holds {word:?}")))?;
+        let steps = timeline::of_presses(&presses).map_err(wrong)?;
         Timeline(steps).checked("sequence")
     }
 
