@@ -301,11 +301,10 @@ async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Ove
 
 /// Asks the emulator how a timeline ended; `None` while it is played.
 async fn ask(selected: &SelectedEmulator, id: u32) -> Result<Option<Over>> {
-    let value = selected.perform(Op::Timeline { id }).await?.single().map_err(|error| {
-        if error.status == Status::BadArgument {
-            return Problem::not_found(error.message);
-        }
-        Problem::from(error)
+    let outcome = selected.perform(Op::Timeline { id }).await?;
+    let value = outcome.single().map_err(|error| match error.status {
+        Status::BadArgument => Problem::not_found(error.message),
+        _ => error.into(),
     })?;
     let words: Vec<Value> = value.try_into()?;
     let (Some(Value::Text(how)), Some(Value::Text(frame))) = (words.first(), words.get(1)) else {
