@@ -13,8 +13,6 @@ pub(super) mod diff;
 mod saves;
 mod snapshots;
 
-/// The parts that are loaded by default: everything except the battery save, as in mGBA.
-const USUAL: u8 = 29;
 /// All of mGBA's flags for parts of a state, added up.
 const MOST: u8 = 31;
 
@@ -90,8 +88,9 @@ struct LoadOptions {
     force: bool,
 }
 
+/// The parts that are loaded by default: everything except the battery save, as in mGBA.
 fn usual() -> u8 {
-    USUAL
+    29
 }
 
 fn check_flags(flags: u8) -> Result<u8> {
