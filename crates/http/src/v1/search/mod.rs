@@ -272,9 +272,8 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
     let SearchArea { domain, address, length } = wanted;
     let name = format!("{at}.address");
     let symbols = selected.symbols().await;
-    let place = |address| place_in(&address, domain.as_deref(), &symbols, &name);
+    let place = |address| place_in(&address, domain.as_deref(), &symbols, &name).map(|place| place.address);
     let address = address.map(place).transpose()?;
-    let address = address.map(|place| place.address);
     let Some(domain) = domain else {
         let missing = |field: &str, accepts: &str| {
             Problem::parameter(format!("{at}.{field}"), "is missing", format!("{accepts}, or a domain"))

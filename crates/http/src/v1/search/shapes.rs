@@ -61,8 +61,7 @@ pub(super) struct SearchResponse {
     emulator: String,
     /// The type of the numbers.
     #[serde(rename = "type")]
-    #[schema(value_type = Type)]
-    kind: &'static str,
+    kind: Type,
     /// The distance between candidates in bytes.
     alignment: u32,
     /// How many candidates there are.
@@ -82,7 +81,7 @@ impl SearchResponse {
         SearchResponse {
             id,
             emulator,
-            kind: search.plan().number().name(),
+            kind: search.plan().number(),
             alignment: search.plan().alignment(),
             count: search.count(),
             steps: search.steps(),

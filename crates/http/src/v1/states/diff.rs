@@ -132,12 +132,11 @@ fn compare(
         if query.domain.as_deref().is_some_and(|domain| domain != found.domain) {
             continue;
         }
-        let length = found.new.len();
+        bytes += found.new.len();
         if (page.offset..page.offset.saturating_add(page.limit())).contains(&total) {
             ranges.push(found);
         }
         total += 1;
-        bytes += length;
     }
     let places = ranges.iter().map(|found| (Some(found.domain), found.offset, found.on_bus));
     let places = MemoryPlace::all(places, symbols);
