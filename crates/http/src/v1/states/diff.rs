@@ -84,7 +84,6 @@ async fn diff(
     selected: SelectedEmulator,
     Query(query): Query<DiffQuery>,
 ) -> Result<Response> {
-    let page = Page { offset: query.offset, limit: query.limit };
     let from = query.from.parse::<Name>().map_err(|error| Problem::at("from", &error.to_string()))?;
     let to = query.to.as_deref().map(str::parse::<Name>).transpose();
     let to = to.map_err(|error| Problem::at("to", &error.to_string()))?;
@@ -102,20 +101,13 @@ async fn diff(
         None => selected.perform_one(Op::SaveState { flags: 2 }).await?.try_into()?,
     };
     let symbols = selected.symbols().await;
-    let compared =
-        move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &query, &page, &symbols);
+    let compared = move || compare(&StateFile::read(old.file())?, &StateFile::read(&new)?, &query, &symbols);
     let diff = blocking(compared).await?;
     let size = diff.ranges.iter().map(|range| range.old.len() + range.new.len() + RANGE_SIZE).sum();
     Ok(selected.operations.replies.share_bytes(size)?.json(&diff))
 }
 
-fn compare(
-    old: &StateFile<'_>,
-    new: &StateFile<'_>,
-    query: &DiffQuery,
-    page: &Page,
-    symbols: &Symbols,
-) -> Result<Diff> {
+fn compare(old: &StateFile<'_>, new: &StateFile<'_>, query: &DiffQuery, symbols: &Symbols) -> Result<Diff> {
     if old.console() != new.console() {
         let detail = format!("a {} and a {} have no memory in common", old.console(), new.console());
         return Err(Problem::conflict(detail));
@@ -127,6 +119,7 @@ fn compare(
         let accepts = format!("one of {}", domains.join(", "));
         return Err(Problem::parameter("domain", &format!("is {domain:?}"), accepts));
     }
+    let page = Page { offset: query.offset, limit: query.limit };
     let (mut ranges, mut total, mut bytes) = (Vec::new(), 0, 0);
     for found in differences(old, new, query.join.min(LONGEST)) {
         if query.domain.as_deref().is_some_and(|domain| domain != found.domain) {
