@@ -162,12 +162,8 @@ async fn bytes(
     length: u32,
     domain: Option<&str>,
 ) -> Result<(u32, Vec<u8>), ToolError> {
-    let op = match domain {
-        Some(domain) => {
-            json!({"op": "domain_read_range", "domain": domain, "address": address, "length": length})
-        }
-        None => json!({"op": "read_range", "address": address, "length": length}),
-    };
+    let mut op = json!({"op": "read_range", "address": address, "length": length});
+    set(&mut op, "domain", domain);
     let (frame, values) = session.batch(vec![op]).await?;
     let text = values.first().and_then(Json::as_str).unwrap_or_default();
     let bytes = STANDARD
