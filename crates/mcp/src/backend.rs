@@ -46,10 +46,7 @@ impl Problem {
     /// document.
     pub fn from_json(document: &Json) -> Problem {
         let status = document["status"].as_u64().and_then(|status| u16::try_from(status).ok());
-        let detail = match document["detail"].as_str() {
-            Some(detail) => detail.to_owned(),
-            None => document.to_string(),
-        };
+        let detail = document["detail"].as_str().map_or_else(|| document.to_string(), str::to_owned);
         Problem { status: status.unwrap_or(500), detail }
     }
 }

@@ -249,14 +249,12 @@ pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply
             let mut reply = session.call("beginSearch", body).await?;
             // A client may send the first comparison together with begin, which saves a call.
             if let Some(is) = is {
-                reply = match narrow(&session, &reply["id"], is, value).await {
-                    Ok(narrowed) => narrowed,
-                    Err(error) => {
-                        // The client does not get the id, so it could not end the search.
-                        let _ = session.call("endSearch", json!({"id": reply["id"]})).await;
-                        return Err(error);
-                    }
-                };
+                let narrowed = narrow(&session, &reply["id"], is, value).await;
+                if narrowed.is_err() {
+                    // The client does not get the id, so it could not end the search.
+                    let _ = session.call("endSearch", json!({"id": reply["id"]})).await;
+                }
+                reply = narrowed?;
             }
             reply
         }
