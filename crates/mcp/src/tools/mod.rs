@@ -265,15 +265,13 @@ pub(crate) const ALL: [Tool; 16] = [
 impl Tool {
     /// The schema of its arguments.
     pub(crate) fn schema(&self) -> Object {
-        let required: Vec<String> = self.required.iter().map(|name| format!("{name:?}")).collect();
         let text = format!(
-            r#"{{"type":"object","properties":{{{}}},"required":[{}],"additionalProperties":false}}"#,
-            self.arguments,
-            required.join(",")
+            r#"{{"type":"object","properties":{{{}}},"additionalProperties":false}}"#,
+            self.arguments
         );
         let mut schema: Object = serde_json::from_str(&text).unwrap_or_default();
-        if self.required.is_empty() {
-            schema.remove("required");
+        if !self.required.is_empty() {
+            schema.insert("required".to_owned(), self.required.into());
         }
         schema
     }
