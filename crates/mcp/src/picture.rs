@@ -41,9 +41,8 @@ impl PictureOptions {
     /// Like [`check`](PictureOptions::check), for a screenshot, which is a PNG in base64. Also refuses a `crop` that is
     /// not inside the screenshot.
     pub(crate) fn check_for(&self, screenshot: &Json) -> Result<(), ToolError> {
-        let file =
-            STANDARD.decode(screenshot.as_str().unwrap_or_default()).map_err(|error| damaged(&error))?;
-        let size = png::size(&file).map_err(|error| damaged(&error))?;
+        let file = STANDARD.decode(screenshot.as_str().unwrap_or_default()).map_err(damaged)?;
+        let size = png::size(&file).map_err(damaged)?;
         self.transform().check_for(size).map_err(refused)
     }
 
@@ -62,8 +61,8 @@ impl PictureOptions {
         if transform.is_identity() {
             return Ok(Picture { data: data.to_owned(), mark });
         }
-        let file = STANDARD.decode(data).map_err(|error| damaged(&error))?;
-        let pixels = png::decode(&file).map_err(|error| damaged(&error))?;
+        let file = STANDARD.decode(data).map_err(damaged)?;
+        let pixels = png::decode(&file).map_err(damaged)?;
         let pixels = transform.apply(pixels).map_err(refused)?;
         Ok(Picture { data: STANDARD.encode(pixels.encode()), mark })
     }
@@ -73,7 +72,7 @@ fn refused(error: TransformError) -> ToolError {
     ToolError(error.to_string())
 }
 
-fn damaged(why: &dyn std::fmt::Display) -> ToolError {
+fn damaged(why: impl std::fmt::Display) -> ToolError {
     ToolError(format!("the emulator's picture cannot be read: {why}"))
 }
 
