@@ -62,20 +62,19 @@ pub(crate) async fn add(
     let recording = session.call("recordingUnderWay", json!({})).await.ok();
     let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
     let note = Note { frame, recording, key: key.map(str::to_owned), note: note.to_owned() };
-    let failed = |error: &dyn std::fmt::Display| {
-        ToolError(format!(
-            "the note cannot be written to {}: {error}; the frames were played",
-            path.display()
-        ))
-    };
-    let line = serde_json::to_string(&note).map_err(|error| failed(&error))?;
     let written = || {
+        let line = serde_json::to_string(&note)?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
         append(&path, line)
     };
-    written().map_err(|error| failed(&error))
+    written().map_err(|error| {
+        ToolError(format!(
+            "the note cannot be written to {}: {error}; the frames were played",
+            path.display()
+        ))
+    })
 }
 
 /// Appends a line to a file. If a crash has cut off the last line of the file, inserts a line break first.
