@@ -16,8 +16,8 @@ const MAX_DIFFERENCES: u32 = 40;
 const MAX_LISTED: u32 = 100;
 /// The largest number of snapshots that one call of the method `snapshots` returns.
 const SNAPSHOTS_PER_CALL: u32 = 1000;
-/// The fields of a snapshot in a list.
-const SNAPSHOT_FIELDS: [&str; 5] = ["name", "title", "frame", "time", "note"];
+/// The fields of a snapshot or a recording in a list.
+const LISTED_FIELDS: [&str; 5] = ["name", "title", "frame", "time", "note"];
 /// An mGBA window cannot be paused, so it is put into lockstep with this timeout, in milliseconds.
 const LOCKSTEP: u32 = 60_000;
 
@@ -91,6 +91,12 @@ pub(super) fn listed(reply: &Json, name: &str, fields: &[&str]) -> Json {
     all.iter().map(|each| only(each, fields)).collect()
 }
 
+/// The first snapshots or recordings, which the method `name` returns in a list with the same name.
+async fn list(session: &Session, name: &str) -> Result<Json, ToolError> {
+    let reply = session.call(name, json!({"limit": MAX_LISTED})).await?;
+    Ok(json!({name: listed(&reply, name, &LISTED_FIELDS), "total": reply["total"]}))
+}
+
 pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let SnapshotArguments { action, name, to, note, replace, force } = arguments(given)?;
     let json = match action {
@@ -102,11 +108,7 @@ pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Rep
         SnapshotAction::Load => {
             session.call("loadSnapshot", json!({"name": needed(name)?, "force": force})).await?
         }
-        SnapshotAction::List => {
-            let reply = session.call("snapshots", json!({"limit": MAX_LISTED})).await?;
-            let all = listed(&reply, "snapshots", &SNAPSHOT_FIELDS);
-            json!({"snapshots": all, "total": reply["total"]})
-        }
+        SnapshotAction::List => list(&session, "snapshots").await?,
         SnapshotAction::Compare => {
             let mut body = json!({"from": needed(name)?, "encoding": "hex", "limit": MAX_DIFFERENCES});
             set(&mut body, "to", to);
@@ -138,7 +140,7 @@ pub(super) async fn latest_snapshots(session: &Session, count: usize) -> Result<
     // milliseconds. Their snapshots of the same second have equal times, and are sorted by name: default names contain
     // the time.
     all.sort_by_cached_key(|snapshot| Reverse((text(snapshot, "time"), text(snapshot, "name"))));
-    Ok(all.iter().take(count).map(|snapshot| only(snapshot, &SNAPSHOT_FIELDS)).collect())
+    Ok(all.iter().take(count).map(|snapshot| only(snapshot, &LISTED_FIELDS)).collect())
 }
 
 #[derive(Deserialize)]
@@ -212,11 +214,7 @@ pub(super) async fn record(session: Arc<Session>, given: Object) -> Result<Reply
         }
         RecordAction::Stop => session.call("stopRecording", json!({})).await?,
         RecordAction::Status => session.call("recordingUnderWay", json!({})).await?,
-        RecordAction::List => {
-            let reply = session.call("recordings", json!({"limit": MAX_LISTED})).await?;
-            let all = listed(&reply, "recordings", &["name", "title", "frame", "time", "note"]);
-            json!({"recordings": all, "total": reply["total"]})
-        }
+        RecordAction::List => list(&session, "recordings").await?,
         RecordAction::Replay => {
             let name = needed(name)?;
             let _playing = session.playing.lock().await;
