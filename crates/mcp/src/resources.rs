@@ -60,7 +60,8 @@ pub(crate) async fn list(session: &Session) -> Vec<Entry> {
 /// If there is no such resource, or it cannot be read.
 pub(crate) async fn read(session: &Session, uri: &str) -> Result<Content, ToolError> {
     if uri == SCREEN {
-        return screen(session).await;
+        let (_, _, picture) = play::look(session, &[], true).await?;
+        return Ok(Content::Picture(picture.as_str().unwrap_or_default().to_owned()));
     }
     let (method, params) = if uri == SYMBOLS {
         ("symbols", json!({}))
@@ -72,11 +73,6 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Result<Content, ToolEr
         return Err(ToolError(format!("there is no resource {uri}; see resources/list")));
     };
     session.call(method, params).await.map(content)
-}
-
-async fn screen(session: &Session) -> Result<Content, ToolError> {
-    let (_, _, picture) = play::look(session, &[], true).await?;
-    Ok(Content::Picture(picture.as_str().unwrap_or_default().to_owned()))
 }
 
 /// The reply of a method, as text or as a picture.
