@@ -70,10 +70,7 @@ impl LocalCalls {
         let session = Arc::new(RpcSession::new(services, methods, caller, served, out));
         // `begin` does not use the id.
         let request = Request { id: None, method: method.to_owned(), params: Params::Named(params) };
-        let reply = match begin(&session, request, None).await {
-            Ok(under_way) => under_way.await,
-            Err(error) => Err(error),
-        };
-        reply.map(|reply| reply.result).map_err(|error| error.data)
+        let under_way = begin(&session, request, None).await.map_err(|error| error.data)?;
+        under_way.await.map(|reply| reply.result).map_err(|error| error.data)
     }
 }
