@@ -159,15 +159,12 @@ impl RouteMethod {
                 before = '&';
             }
         }
-        let (kind, body) = match self.body {
-            BodyKind::Nothing => ("", Vec::new()),
-            BodyKind::Json => ("application/json", json_body(whole, fields)?),
-            BodyKind::Bytes => ("application/octet-stream", bytes_of(whole)?),
+        let request = Request::builder().method(&self.method).uri(target);
+        let (request, body) = match self.body {
+            BodyKind::Nothing => (request, Vec::new()),
+            BodyKind::Json => (request.header(CONTENT_TYPE, "application/json"), json_body(whole, fields)?),
+            BodyKind::Bytes => (request.header(CONTENT_TYPE, "application/octet-stream"), bytes_of(whole)?),
         };
-        let mut request = Request::builder().method(&self.method).uri(target);
-        if !kind.is_empty() {
-            request = request.header(CONTENT_TYPE, kind);
-        }
         request.body(Body::from(body)).map_err(|error| Problem::bad_request(error.to_string()))
     }
 
