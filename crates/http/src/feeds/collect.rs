@@ -170,7 +170,7 @@ pub(crate) struct WatchedNames {
     /// The checksum of the game to which the names belong. After another game was loaded, the watch itself ends.
     checksum: Option<u32>,
     /// The subjects that the names led to.
-    subjects: Arc<Subjects>,
+    pub(crate) subjects: Arc<Subjects>,
     /// Is notified after symbol files were read again.
     read: watch::Receiver<()>,
 }
@@ -183,10 +183,6 @@ impl WatchedNames {
         let symbols = served.symbols().await;
         let subjects = Arc::new(definition.compile(&symbols)?);
         Ok(WatchedNames { served: served.clone(), checksum, subjects, read })
-    }
-
-    pub(crate) fn subjects(&self) -> &Arc<Subjects> {
-        &self.subjects
     }
 
     /// Whether another game was loaded, or the names have another meaning now.

@@ -92,7 +92,7 @@ impl Feeds {
         };
         loop {
             let names = WatchedNames::compile(served, &definition).await?;
-            let subjects = names.subjects().clone();
+            let subjects = names.subjects.clone();
             let find = |feeds: &[Listed]| {
                 let found = feeds.iter().find(|listed| is_it(listed) && listed.subjects == subjects)?;
                 Some(found.feed.read(last_id))
@@ -233,7 +233,7 @@ impl Feeds {
         definition: Definition,
         names: WatchedNames,
     ) -> Result<Collector, Problem> {
-        let subjects = names.subjects().clone();
+        let subjects = names.subjects.clone();
         // Subscribe to events before the first values are read, so that no event is lost.
         let events = if definition.events { Some(served.emulator.events()) } else { None };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
@@ -284,7 +284,7 @@ impl Feeds {
             None => Some(UNREAD),
         };
         let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
-        let subjects = collector.names.subjects().clone();
+        let subjects = collector.names.subjects.clone();
         let listed = Listed { feed, emulator: served.name.clone(), owner, subjects, over };
         feeds.push(listed.clone());
         tokio::spawn(collector.run(self.clone(), self.operations.stopping.clone(), unread_limit));
