@@ -103,12 +103,11 @@ impl PictureSource {
     /// Opens the source of an emulator. If the emulator sends pictures only on request, this waits for the first
     /// picture, for at most `time_limit`.
     pub(crate) async fn open(served: &Arc<Served>, time_limit: Duration) -> Result<PictureSource, Problem> {
-        match served.emulator.video() {
-            Some(video) => Ok(PictureSource::Pushed(video)),
-            None => {
-                Ok(PictureSource::Requested(Box::new(Screenshots::begin(served.clone(), time_limit).await?)))
-            }
+        if let Some(video) = served.emulator.video() {
+            return Ok(PictureSource::Pushed(video));
         }
+        let screenshots = Screenshots::begin(served.clone(), time_limit).await?;
+        Ok(PictureSource::Requested(Box::new(screenshots)))
     }
 
     /// The newest picture that this function has not returned yet; `None` when there will be no more.
