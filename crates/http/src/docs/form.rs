@@ -11,16 +11,8 @@ const DEPTH: usize = 6;
 
 /// A description as HTML. Text between backticks becomes code.
 pub(super) fn with_code(text: &str) -> String {
-    let mut html = String::new();
-    for (index, part) in text.split('`').enumerate() {
-        // Writing to a string cannot fail.
-        let _ = if index % 2 == 1 {
-            write!(html, "<code>{}</code>", escaped(part))
-        } else {
-            write!(html, "{}", escaped(part))
-        };
-    }
-    html
+    let parts = text.split('`').map(escaped).enumerate();
+    parts.map(|(index, part)| if index % 2 == 1 { format!("<code>{part}</code>") } else { part }).collect()
 }
 
 /// An example as HTML: a text without quotes, and anything else as indented JSON.
