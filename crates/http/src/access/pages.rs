@@ -186,12 +186,10 @@ pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
 /// Whether a browser may have sent this request. Each of the headers below is a sign of a browser. A page cannot remove
 /// `Accept-Language` from its requests. It also cannot remove `Origin` from requests to which the browser adds it.
 fn is_of_browser(headers: &HeaderMap) -> bool {
-    let names_itself =
-        || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
     headers.contains_key(ORIGIN)
         || headers.contains_key(ACCEPT_LANGUAGE)
         || headers.contains_key(SEC_FETCH_SITE)
-        || names_itself()
+        || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"))
 }
 
 fn foreign_page(name: &str) -> Failure {
