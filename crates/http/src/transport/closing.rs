@@ -1,7 +1,6 @@
 //! Ends connections in a way that lets the client get the last reply. Also has the replies to requests that reach no
 //! route.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -39,7 +38,7 @@ pub(crate) async fn last_reply(
     let (kind, message) = if under_v1 {
         (MEDIA_TYPE, Problem::new(status, message).to_json())
     } else {
-        ("text/plain; charset=utf-8", message.into_owned())
+        ("text/plain; charset=utf-8", message)
     };
     let reply = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n{again}\
@@ -146,11 +145,11 @@ impl Refusal {
     }
 
     /// The message for the client.
-    pub(crate) fn text(self, limits: &Limits) -> Cow<'static, str> {
+    fn text(self, limits: &Limits) -> String {
         let message = self.message;
         if self == Refusal::IMPOSSIBLE_LENGTH {
-            return format!("{message}; bodies of up to {} bytes are accepted", limits.max_body).into();
+            return format!("{message}; bodies of up to {} bytes are accepted", limits.max_body);
         }
-        message.into()
+        message.to_owned()
     }
 }
