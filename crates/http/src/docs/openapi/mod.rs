@@ -81,15 +81,13 @@ pub fn document() -> OpenApi {
         };
         paths.add_path_operation(route.path, vec![method], operation(route));
     }
-    for (path, item) in own_paths() {
-        paths.paths.insert(path.to_owned(), item);
-    }
+    paths.paths.extend(own_paths().map(|(path, item)| (path.to_owned(), item)));
     let schemas = utoipa::openapi::ComponentsBuilder::new()
         .schema(Run::name(), Run::schema())
         .schema(Health::name(), Health::schema())
         .schema(KeyName::name(), KeyName::schema());
-    let components = FAILURES.iter().chain(&KEY_FAILURES).fold(schemas, |components, failure| {
-        let (_, name, description) = failure;
+    let failures = FAILURES.iter().chain(&KEY_FAILURES);
+    let components = failures.fold(schemas, |components, (_, name, description)| {
         components.response(*name, text_response(description, string(), None))
     });
     let mut document =
@@ -274,12 +272,13 @@ fn content(schema: impl Into<RefOr<Schema>>, example: Option<&str>) -> Content {
 
 /// Framewire's own routes outside of `/v1`, without its pages.
 fn own_paths() -> [(&'static str, PathItem); 3] {
-    let get = |id: &str, summary: &str, response: Response| {
-        OperationBuilder::new()
+    let get = |id: &str, summary: &str, response: Response, failures: &[DocumentedFailure]| {
+        let operation = OperationBuilder::new()
             .tag("framewire")
             .operation_id(Some(id))
             .summary(Some(summary))
-            .response("200", response)
+            .response("200", response);
+        PathItem::new(HttpMethod::Get, with_failures(operation, failures).build())
     };
     let typed = |content_type: &str, description: &str, schema: RefOr<Schema>| {
         ResponseBuilder::new().description(description).content(content_type, content(schema, None)).build()
@@ -290,14 +289,10 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
     let description = "Metrics in the text format of Prometheus. docs/metrics.md lists them.";
     let metrics = text_response(description, string(), None);
     // 401 and 403, which every route can answer with.
-    let refused = |operation| with_failures(operation, &FAILURES[1..3]);
-    let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
+    let refused = &FAILURES[1..3];
     [
-        ("/metrics", item(refused(get("metrics", "Metrics for Prometheus.", metrics)))),
-        ("/healthz", item(refused(get("health", "Whether the server is up.", health)))),
-        (
-            "/screen.png",
-            item(with_failures(get("screen", "The picture of the last frame.", picture), &FAILURES)),
-        ),
+        ("/metrics", get("metrics", "Metrics for Prometheus.", metrics, refused)),
+        ("/healthz", get("health", "Whether the server is up.", health, refused)),
+        ("/screen.png", get("screen", "The picture of the last frame.", picture, &FAILURES)),
     ]
 }

@@ -72,14 +72,12 @@ pub(super) fn document() -> OpenApi {
     open_parts(components);
     for (status, name, description) in PROBLEMS {
         let content = super::content(Ref::from_schema_name("Problem"), None);
-        let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content);
-        let response = match status {
-            // A head that is too large is refused before its route is known, so this reply can be plain text.
-            "413" | "431" => response.content(super::TEXT, super::content(super::string(), None)),
-            _ => response,
-        };
-        let response = response.build();
-        components.responses.insert(name.to_owned(), RefOr::T(response));
+        let mut response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content);
+        // A head that is too large is refused before its route is known, so this reply can be plain text.
+        if matches!(status, "413" | "431") {
+            response = response.content(super::TEXT, super::content(super::string(), None));
+        }
+        components.responses.insert(name.to_owned(), RefOr::T(response.build()));
     }
     add_token_schemes(components);
     document
