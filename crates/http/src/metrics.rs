@@ -52,10 +52,9 @@ pub(crate) struct Meter {
     registry: Registry,
     answers: Family<Labels<3>, Counter>,
     seconds: Family<Labels<2>, Histogram, fn() -> Histogram>,
-    /// mGBA-http's routes. The number of a route is its index.
-    compat_routes: Vec<CompatRoute>,
-    /// The counters of these routes, in the same order. The first request for a route creates its counters.
-    compat: Vec<OnceLock<Handles>>,
+    /// mGBA-http's routes with their counters. The number of a route is its index, and the first request for a route
+    /// creates its counters.
+    compat: Vec<(CompatRoute, OnceLock<Handles>)>,
     /// Requests that are being answered. Work that continues after the connection has ended, because the request has an
     /// `Idempotency-Key`, does not count.
     pub(crate) in_flight: InProgress,
@@ -129,8 +128,7 @@ impl Meter {
         let mut meter = Meter {
             answers,
             seconds,
-            compat: compat_routes.iter().map(|_| OnceLock::new()).collect(),
-            compat_routes,
+            compat: compat_routes.into_iter().map(|route| (route, OnceLock::new())).collect(),
             in_flight: InProgress(add(
                 &mut all,
                 "http_requests_in_flight",
@@ -184,10 +182,11 @@ impl Meter {
         let (method, seconds) = (method_name(method), time.as_secs_f64());
         let route: Cow<'static, str> = match by {
             Answered::Compat(number) => {
-                let (route, own_method) = self.compat_routes[*number];
+                let (labels, handles) = &self.compat[*number];
+                let (route, own_method) = *labels;
                 // For a HEAD request, the methods differ: the route's own counters are those of GET.
                 if method == own_method {
-                    let handles = self.compat[*number].get_or_init(|| self.handles(*number));
+                    let handles = handles.get_or_init(|| self.handles(route, own_method));
                     if status == StatusCode::OK {
                         handles.seconds.observe(seconds);
                         handles.ok.inc();
@@ -203,8 +202,7 @@ impl Meter {
         self.answers.get_or_create(&answer_labels(route, method, status)).inc();
     }
 
-    fn handles(&self, number: usize) -> Handles {
-        let (route, method) = self.compat_routes[number];
+    fn handles(&self, route: &'static str, method: &'static str) -> Handles {
         Handles {
             seconds: self.seconds.get_or_create_owned(&route_labels(route.into(), method)),
             ok: self.answers.get_or_create_owned(&answer_labels(route.into(), method, StatusCode::OK)),
@@ -215,7 +213,7 @@ impl Meter {
     #[cfg(feature = "otlp")]
     pub(crate) fn route<'a>(&'a self, by: &'a Answered) -> &'a str {
         match by {
-            Answered::Compat(number) => self.compat_routes[*number].0,
+            Answered::Compat(number) => self.compat[*number].0.0,
             Answered::Own(path) => path.as_str(),
             Answered::NoRoute => "",
         }
