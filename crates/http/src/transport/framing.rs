@@ -156,9 +156,8 @@ impl Framing {
             if line.len() >= LOOKED_AT {
                 return Err(Refusal::IMPOSSIBLE_LENGTH);
             }
-            match number(&line[LENGTH.len()..]) {
-                Some(Ok(number)) => *length = Some(number),
-                Some(Err(refusal)) => return Err(refusal),
+            match number(&line[LENGTH.len()..])? {
+                Some(number) => *length = Some(number),
                 // hyper refuses it.
                 None => self.state = FramingState::Unknown,
             }
@@ -189,16 +188,14 @@ fn after_size(line: &[u8]) -> Result<FramingState, Refusal> {
 }
 
 /// A length in decimal; `None` if the text is not a number.
-fn number(text: &[u8]) -> Option<Result<u64, Refusal>> {
+fn number(text: &[u8]) -> Result<Option<u64>, Refusal> {
     let digits = text.trim_ascii();
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
+        return Ok(None);
     }
-    let number = digits
-        .iter()
-        .try_fold(0_u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
+    let number = str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
     // The two largest numbers have a special meaning within hyper.
-    Some(number.filter(|number| *number < u64::MAX - 1).ok_or(Refusal::IMPOSSIBLE_LENGTH))
+    number.filter(|number| *number < u64::MAX - 1).map(Some).ok_or(Refusal::IMPOSSIBLE_LENGTH)
 }
 
 /// Refuses a head that can be understood in two ways, or that no server may accept. The connection must then end.
