@@ -166,14 +166,9 @@ impl RpcSession {
         state.tasks.spawn(work);
     }
 
-    /// Puts a text into the queue to the client. Waits if the queue is full because the client reads slowly.
-    pub(super) async fn send(&self, text: Outgoing) {
-        // This fails only after the connection has ended. Then this task ends, too.
-        let _ = self.out.send(text).await;
-    }
-
-    /// Like [`send`](Self::send), but drops `taken` just before it puts the text into the queue. So the places that the
-    /// requests took are free again when the client gets the reply.
+    /// Puts a text into the queue to the client. Waits if the queue is full because the client reads slowly. Drops
+    /// `taken` just before it puts the text into the queue. So the places that the requests took are free again when
+    /// the client gets the reply.
     pub(super) async fn reply(&self, text: Outgoing, taken: impl Send) {
         // This fails only after the connection has ended. Then this task ends, too.
         let Ok(place) = self.out.reserve().await else { return };
@@ -233,7 +228,9 @@ impl RpcSession {
             event = reader.next() => event,
             () = self.out.closed() => None,
         } {
-            self.send(message::event(number, &event.id, event.name, &event.data).into()).await;
+            let text = message::event(number, &event.id, event.name, &event.data);
+            // This fails only after the connection has ended. Then this task ends, too.
+            let _ = self.out.send(text.into()).await;
         }
     }
 }
