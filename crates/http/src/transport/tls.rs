@@ -83,11 +83,10 @@ impl Tls {
         if chain.is_empty() {
             return Err(wrong(certificate, "certificate", "CERTIFICATE", PemError::NoItemsFound));
         }
-        let mut file = File::open(key).map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
-        let metadata = file.metadata().map_err(|error| TlsError::Unreadable(key.to_owned(), error))?;
-        if let Err(mode) = check_owner_only(&metadata) {
-            return Err(TlsError::Exposed { path: key.to_owned(), mode });
-        }
+        let unreadable = |error| TlsError::Unreadable(key.to_owned(), error);
+        let mut file = File::open(key).map_err(unreadable)?;
+        check_owner_only(&file.metadata().map_err(unreadable)?)
+            .map_err(|mode| TlsError::Exposed { path: key.to_owned(), mode })?;
         let secret = PrivateKeyDer::from_pem_reader(&mut file)
             .map_err(|error| wrong(key, "private key", "PRIVATE KEY", error))?;
         let unfit =
