@@ -255,10 +255,8 @@ pub(super) async fn watch(session: Arc<Session>, given: Object) -> Result<Reply,
         return Ok(json!({"frame": frame, "values": before}).into());
     };
     let (mut frame, mut changes, mut total) = (frame, Vec::new(), 0_usize);
-    let mut left = frames;
-    while left > 0 {
-        let count = left.min(BATCH_FRAMES);
-        left -= count;
+    for played in (0..frames).step_by(BATCH_FRAMES as usize) {
+        let count = BATCH_FRAMES.min(frames - played);
         let each_frame = [json!({"op": "run", "steps": [{"frames": 1}]}), play::evaluate(&texts)];
         let ops = each_frame.iter().cycle().take(2 * count as usize).cloned().collect();
         let (_, results) = session.batch(ops).await?;
