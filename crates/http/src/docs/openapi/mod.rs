@@ -109,17 +109,15 @@ fn operation(route: &Route) -> Operation {
     if route.verb == Verb::Post {
         operation = with_failures(operation, &KEY_FAILURES);
     }
-    operation = match route.body() {
-        RequestBody::Ignored => operation,
+    let body = match route.body() {
+        RequestBody::Ignored => None,
         RequestBody::Savestate => {
             let description = "A savestate as hex pairs, as POST /core/savestatebuffer gives it.";
-            operation.request_body(Some(
-                text_body(description, Some("[d3,00,ea]")).required(Some(Required::True)).build(),
-            ))
+            Some(text_body(description, Some("[d3,00,ea]")).required(Some(Required::True)).build())
         }
-        RequestBody::Message => operation.request_body(Some(text_body("The message.", None).build())),
+        RequestBody::Message => Some(text_body("The message.", None).build()),
     };
-    with_failures(operation, &FAILURES).build()
+    with_failures(operation.request_body(body), &FAILURES).build()
 }
 
 /// A body of text, which is accepted with any content type. Generated clients that cannot send `text/plain` send bytes.
