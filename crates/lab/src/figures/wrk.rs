@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use framewire_lab::Process;
+use framewire_loadtest::metric::{self, Unit};
 use tempfile::TempDir;
 
 use super::sample::{Latency, Sample};
@@ -35,16 +36,7 @@ fn read(words: &str) -> Option<Sample> {
         let line = words.lines().map(str::trim).find(|line| line.starts_with(mark))?;
         Some(line[mark.len()..].split_whitespace().collect::<Vec<_>>())
     };
-    let millis = |text: &str| {
-        let unit = text.find(|character: char| character.is_ascii_alphabetic())?;
-        let factor = match &text[unit..] {
-            "us" => 1e-3,
-            "ms" => 1.0,
-            "s" => 1e3,
-            _ => return None,
-        };
-        Some(text[..unit].parse::<f64>().ok()? * factor)
-    };
+    let millis = |text: &str| metric::value(Unit::Milliseconds, text);
     let total = words.lines().find(|line| line.contains(" requests in "))?;
     let requests: u64 = total.split_whitespace().next()?.parse().ok()?;
     let seconds = total.split(" requests in ").nth(1)?.split(',').next()?;
