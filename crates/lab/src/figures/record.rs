@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::SystemTime;
 
 use anyhow::Context;
 use framewire_loadtest::report::format;
@@ -68,7 +67,7 @@ impl Provenance {
             tool: format!("framewire-lab {}", env!("CARGO_PKG_VERSION")),
             commit: commit(),
             command: crate::command_line(),
-            started: format::time(SystemTime::now()),
+            started: format::now(),
             machine: Machine::here(),
             mgba: programs::mgba(),
             libmgba: framewire_libmgba::version(),

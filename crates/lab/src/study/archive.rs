@@ -10,9 +10,8 @@ use anyhow::{Context, bail};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use framewire_loadtest::report::Report;
-use framewire_loadtest::report::format::time;
 use framewire_loadtest::report::machine::Machine;
+use framewire_loadtest::report::{Report, format};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -205,7 +204,7 @@ impl Archive {
             }
             about = known;
         }
-        let started = time(std::time::SystemTime::now());
+        let started = format::now();
         let windows = Some(how.windows).filter(|windows| *windows > 1);
         about.sessions.push(StudySession { started, command: how.command, machine, windows });
         self.keep(ABOUT, &about)?;
@@ -247,7 +246,7 @@ impl Archive {
             StudySession { windows: None, machine, ..session }
         };
         about.sessions.extend(theirs.sessions.into_iter().map(continued));
-        let started = time(std::time::SystemTime::now());
+        let started = format::now();
         about.sessions.push(StudySession { started, command: how.command, ..StudySession::default() });
         self.keep(ABOUT, &about)
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use framewire_loadtest::Stop;
-use framewire_loadtest::report::format::{millis, percent, time};
+use framewire_loadtest::report::format::{self, millis, percent};
 use framewire_loadtest::report::machine::Machine;
 use framewire_loadtest::row::Row;
 use serde::{Deserialize, Serialize};
@@ -229,7 +229,7 @@ pub fn run(
     let mut results = Archive::open(folder.path())?;
     let command = how.command.clone();
     let now = results.begin(StudyInfo::new(about.mgba, &lengths), how)?;
-    let started = time(std::time::SystemTime::now());
+    let started = format::now();
     measure::all(&mut results, lengths, stop, &steps)?;
     if stop.stopped() {
         return Ok(None);

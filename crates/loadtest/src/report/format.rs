@@ -52,9 +52,10 @@ pub fn thousands(number: impl ToString) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
-/// A time in the format of RFC 3339, in UTC and to the second. A time before 1970 is shown as the beginning of 1970.
-pub fn time(time: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
+/// The present time in the format of RFC 3339, in UTC and to the second. If the clock is set before 1970, this is the
+/// beginning of 1970.
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now().max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
 #[cfg(test)]

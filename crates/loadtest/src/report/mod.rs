@@ -15,7 +15,7 @@ mod parts;
 pub mod plot;
 pub mod table;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +166,7 @@ impl Report {
             schema_version: SCHEMA_VERSION,
             tool,
             command,
-            started: format::time(SystemTime::now()),
+            started: format::now(),
             machine: Machine::here(),
             settings: Settings::of(plan, &target),
             target,
