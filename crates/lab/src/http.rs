@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use ureq::http::{Method, Request};
+use ureq::http::Request;
 
 use crate::{Error, Result};
 
@@ -103,8 +103,6 @@ impl Http {
         body: Vec<u8>,
     ) -> Result<Reply> {
         let broken = |error: ureq::Error| Error::io("send an HTTP request")(std::io::Error::other(error));
-        let method =
-            Method::from_bytes(method.as_bytes()).map_err(|error| broken(ureq::Error::Http(error.into())))?;
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         for (name, value) in headers {
             request = request.header(*name, *value);
