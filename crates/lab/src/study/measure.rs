@@ -424,7 +424,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         };
         let counter = match run.target {
             Target::Embedded => "auto".to_owned(),
-            _ => self.window()?.counter.url(),
+            _ => self.window()?.counter.clone(),
         };
         Ok(Bench {
             target,

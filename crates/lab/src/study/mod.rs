@@ -7,7 +7,7 @@
 //! - [`figures`]: the figures that the study published; [`plan`]: everything that is measured now, as a list of
 //!   [`steps`];
 //! - [`trials`]: the steps that each answer one question of the study;
-//! - [`window`]: a stock mGBA with a script, used for many steps; [`counter`]: serves its frame number over HTTP;
+//! - [`window`]: a stock mGBA with a script, used for many steps;
 //! - [`measure`]: performs the steps that have no result yet; [`progress`]: shows the progress;
 //! - [`ending`]: the step that ends a script's client; [`allocations`]: the step that counts the server's allocations;
 //! - [`passes`]: combines the passes of a row, and shows their spread; [`rerun`]: measures some rows again;
@@ -17,7 +17,6 @@
 
 mod allocations;
 mod archive;
-mod counter;
 mod ending;
 mod figures;
 mod measure;

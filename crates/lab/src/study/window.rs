@@ -1,12 +1,16 @@
 //! A stock mGBA with one of the scripts. The study uses one window for many measurements.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use axum::Router;
+use axum::routing::get;
 use framewire_lab::TextClient;
 use procfs::net::{TcpState, tcp};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 
-use super::counter::Counter;
 use super::results::Idle;
 use crate::setup::{Place, Script, Setup};
 
@@ -22,8 +26,10 @@ const FURTHER: usize = 5;
 pub struct StudyWindow {
     /// The emulator and its script.
     pub setup: Setup,
-    /// The HTTP server that serves the window's frame number.
-    pub counter: Counter,
+    /// The URL of the window's frame number.
+    pub counter: String,
+    /// The runtime of the server at that URL. Dropping it stops the server.
+    _runtime: Runtime,
     idle: IdleConnection,
 }
 
@@ -39,14 +45,14 @@ impl StudyWindow {
     /// Opens the window.
     pub fn open(script: Script) -> anyhow::Result<StudyWindow> {
         let setup = Setup::start(Place::Window, script)?;
-        let counter = Counter::start(setup.frames.clone())?;
+        let (counter, runtime) = serve_frame_number(setup.frames.clone())?;
         // When Lua collects a closed socket, its descriptor is closed a second time. This would cut off a newer
         // connection with the same descriptor. This one is the script's first, so no closed socket had its descriptor.
         let mut client = setup.client(PATIENCE)?;
         let before =
             client.echo(script.echo_prefix()).context("the script does not answer its first request")?;
         let idle = IdleConnection { client, before, since: Instant::now() };
-        Ok(StudyWindow { setup, counter, idle })
+        Ok(StudyWindow { setup, counter, _runtime: runtime, idle })
     }
 
     /// Whether the script still answers new clients.
@@ -145,6 +151,21 @@ impl StudyWindow {
             then,
         }
     }
+}
+
+/// Serves a window's frame number as JSON over HTTP, in the format that `framewire bench --emulator` reads. Returns the
+/// number's URL, and the runtime of the server.
+///
+/// Each response is the content of `file`, which `src/frames.lua` of this crate writes. So the number is measured in
+/// the same way for Framewire's script and the study's script, and neither script has to answer extra requests.
+fn serve_frame_number(file: PathBuf) -> std::io::Result<(String, Runtime)> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+    let url = format!("http://{}/", listener.local_addr()?);
+    let answer = move || async move { std::fs::read_to_string(file).unwrap_or_default() };
+    let server = axum::serve(listener, Router::new().route("/", get(answer)));
+    runtime.spawn(server.into_future());
+    Ok((url, runtime))
 }
 
 /// A time in milliseconds, rounded to microseconds.
