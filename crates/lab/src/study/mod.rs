@@ -41,7 +41,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::programs;
 use archive::{Archive, Machines, SessionOptions, StudyInfo};
-use plan::{GROUPS, IDLE};
+use plan::GROUPS;
 use steps::{Lengths, Step};
 
 /// The largest number of windows at the same time.
@@ -119,9 +119,8 @@ impl Args {
     }
 
     fn steps(&self) -> anyhow::Result<Vec<Step>> {
-        let known: Vec<_> = GROUPS.iter().copied().chain([IDLE]).collect();
-        if let Some(unknown) = self.only.iter().find(|name| !known.contains(&name.as_str())) {
-            bail!("{unknown:?} is not a group; --only takes some of {}", known.join(","));
+        if let Some(unknown) = self.only.iter().find(|name| !GROUPS.contains(&name.as_str())) {
+            bail!("{unknown:?} is not a group; --only takes some of {}", GROUPS.join(","));
         }
         let mut steps = plan::all();
         steps.retain(|step| self.only.is_empty() || self.only.iter().any(|name| name == step.group));

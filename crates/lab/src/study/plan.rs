@@ -8,10 +8,10 @@ use super::trials;
 use crate::bench::Load;
 use crate::setup::Script;
 
-/// The groups of steps, except [`IDLE`].
-pub const GROUPS: [&str; 20] = [
+/// The groups of steps.
+pub const GROUPS: [&str; 21] = [
     "v1", "v4", "v5", "v6", "v7", "beyond", "kept", "mux", "stampede", "ending", "bridge", "embedded",
-    "warm", "retries", "broken", "nagle", "unframed", "waiting", "garbage", "limit",
+    "warm", "retries", "broken", "nagle", "unframed", "waiting", "garbage", "limit", IDLE,
 ];
 /// The group of the steps about idle connections. Each of these steps has a window of its own.
 pub const IDLE: &str = "idle";
