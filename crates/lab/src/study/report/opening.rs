@@ -15,7 +15,7 @@ use crate::bench::Load;
 use crate::setup::Script;
 use crate::study::archive::{self, StudyInfo, machine_words};
 use crate::study::figures::VERSIONS;
-use crate::study::steps::{FEWEST, LIGHT, LONGEST, Lengths, Run, Step, Target};
+use crate::study::steps::{FEWEST, LIGHT, LONGEST, Lengths, Run, Step};
 
 /// The repository of the study.
 const STUDY: &str = "https://github.com/nikouu/mGBA-lua-socket-loadtest";
@@ -96,9 +96,7 @@ fn short(evidence: &Evidence) -> Vec<String> {
     }
     lines.extend(limits::best_line(evidence));
     let total = |of_study: bool| {
-        let rows = evidence.runs().filter(|(_, run, _)| {
-            of_study == matches!(run.target, Target::Window { script: Script::Study, .. })
-        });
+        let rows = evidence.runs().filter(|(step, ..)| of_study == (step.window() == Some(Script::Study)));
         Tally::of(rows.map(|(.., row)| row))
     };
     if let (Some(study), Some(ours)) = (total(true), total(false)) {
@@ -132,14 +130,8 @@ fn meets(row: &Row) -> bool {
 }
 
 fn at_goal(evidence: &Evidence) -> impl Iterator<Item = (&str, Script, &Row)> {
-    evidence.runs().filter(|(_, run, _)| run.load == Load::Rate(GOAL_RATE)).filter_map(|(step, run, row)| {
-        let script = match run.target {
-            Target::Window { script, .. } => script,
-            Target::Bridge => Script::Ours,
-            Target::Embedded => return None,
-        };
-        Some((step.name.as_str(), script, row))
-    })
+    let rows = evidence.runs().filter(|(_, run, _)| run.load == Load::Rate(GOAL_RATE));
+    rows.filter_map(|(step, _, row)| Some((step.name.as_str(), step.window()?, row)))
 }
 
 /// The section about the goal of 2025, with each row at the rate of that goal.
