@@ -62,6 +62,13 @@ pub enum Target {
     Embedded,
 }
 
+impl Target {
+    /// Whether requests go directly to this script.
+    pub fn is_window(self, wanted: Script) -> bool {
+        matches!(self, Target::Window { script, .. } if script == wanted)
+    }
+}
+
 /// One run of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {

@@ -14,7 +14,7 @@ use crate::setup::Script;
 use crate::study::passes::Spread;
 use crate::study::plan;
 use crate::study::results::Stampede;
-use crate::study::steps::Target;
+use crate::study::steps::Run;
 
 /// Fewer resets than this could be chance.
 const FEW: u64 = 5;
@@ -44,7 +44,6 @@ fn unknown(what: &str) -> String {
 }
 
 fn connecting(evidence: &Evidence) -> String {
-    let stampede = |script, clients| evidence.stampede(script, clients);
     let mut out = "A script of the study's kind accepts one connection per frame, and `listen()` in mGBA's Lua makes a \
     queue of length 1 for new connections, unless the script sets another length. On Linux, a client that finds the \
     queue full gets no error: the system drops its packet, and the client's system sends it again after 1 s, then 2 s \
@@ -52,8 +51,7 @@ fn connecting(evidence: &Evidence) -> String {
         .to_owned();
     let mut measured = false;
     for clients in plan::STAMPEDES {
-        if let (Some(study), Some(ours)) = (stampede(Script::Study, clients), stampede(Script::Ours, clients))
-        {
+        if let [Some(study), Some(ours)] = Script::BOTH.map(|script| evidence.stampede(script, clients)) {
             measured = true;
             let _ = writeln!(
                 out,
@@ -67,7 +65,7 @@ fn connecting(evidence: &Evidence) -> String {
         return out + &unknown("clients that connect at once");
     }
     let largest = plan::STAMPEDES[plan::STAMPEDES.len() - 1];
-    if let (Some(study), Some(ours)) = (stampede(Script::Study, largest), stampede(Script::Ours, largest)) {
+    if let [Some(study), Some(ours)] = Script::BOTH.map(|script| evidence.stampede(script, largest)) {
         let waited = late(&study) > 0 || study.answered.len() < study.clients;
         let quick = ours.answered.len() == ours.clients && late(&ours) == 0;
         out += match (waited, quick) {
@@ -119,10 +117,8 @@ fn outcome(result: &Stampede) -> String {
 
 /// The rows with a socket per request, with their rates.
 fn per_request(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = (u32, &Row)> {
-    evidence.runs().filter_map(move |(_, run, row)| match (run.target, run.strategy, run.load, run.keeps) {
-        (Target::Window { script, .. }, Some(Strategy::PerRequest), Load::Rate(rate), false)
-            if script == wanted =>
-        {
+    evidence.runs().filter_map(move |(_, run, row)| match (run.strategy, run.load) {
+        (Some(Strategy::PerRequest), Load::Rate(rate)) if run.target.is_window(wanted) && !run.keeps => {
             Some((rate, row))
         }
         _ => None,
@@ -132,14 +128,11 @@ fn per_request(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = (u32
 /// The rows with a socket per request or a plain pool, which do not try a message a second time. A second try would
 /// hide errors. Rows in which the script keeps its closed sockets are left out.
 fn tried_once(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = &Row> {
-    evidence.runs().filter_map(move |(_, run, row)| match (run.target, run.strategy) {
-        (Target::Window { script, .. }, Some(Strategy::PerRequest | Strategy::Pool))
-            if script == wanted && !run.keeps =>
-        {
-            Some(row)
-        }
-        _ => None,
-    })
+    let is_tried_once = |run: &Run| matches!(run.strategy, Some(Strategy::PerRequest | Strategy::Pool));
+    let rows = evidence
+        .runs()
+        .filter(move |(_, run, _)| run.target.is_window(wanted) && is_tried_once(run) && !run.keeps);
+    rows.map(|(.., row)| row)
 }
 
 fn resets(evidence: &Evidence) -> String {

@@ -174,9 +174,9 @@ fn stampede(evidence: &Evidence) -> Plot {
 
 fn rates(evidence: &Evidence) -> Plot {
     let lines: [(&str, usize, RowFilter); 5] = [
-        ("study's kind, version 7", STUDY, |group, target| group == "v7" && is_window(target, Script::Study)),
-        ("Framewire, version 7", OURS, |group, target| group == "v7" && is_window(target, Script::Ours)),
-        ("Framewire, one link", 2, |group, target| group == "mux" && is_window(target, Script::Ours)),
+        ("study's kind, version 7", STUDY, |group, target| group == "v7" && target.is_window(Script::Study)),
+        ("Framewire, version 7", OURS, |group, target| group == "v7" && target.is_window(Script::Ours)),
+        ("Framewire, one link", 2, |group, target| group == "mux" && target.is_window(Script::Ours)),
         ("Framewire, HTTP", 1, |_, target| target == Target::Bridge),
         ("embedded", 4, |_, target| target == Target::Embedded),
     ];
@@ -202,10 +202,6 @@ fn rates(evidence: &Evidence) -> Plot {
         y: Axis::new("latency, ms", Scale::Log),
         series: lines.collect(),
     }
-}
-
-fn is_window(target: Target, wanted: Script) -> bool {
-    matches!(target, Target::Window { script, .. } if script == wanted)
 }
 
 fn goal(evidence: &Evidence) -> Plot {
