@@ -1,5 +1,6 @@
 //! Builds the program `framewire` from this checkout and runs it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -148,16 +149,10 @@ impl Framewire {
 }
 
 fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
-    let binary = binary()?;
-    let (program, before) = match wrapper {
-        [] => (binary.clone(), Vec::new()),
-        [program, args @ ..] => {
-            let args = args.iter().map(|arg| (*arg).into());
-            (PathBuf::from(program), args.chain([binary.clone().into_os_string()]).collect())
-        }
-    };
-    Process::spawn_path("framewire", &program, logs, |command| {
-        command.args(before).args(args).current_dir(logs);
+    let mut words = wrapper.iter().map(OsString::from).chain([binary()?.into_os_string()]);
+    let program = words.next().expect("there is at least the program itself");
+    Process::spawn_path("framewire", Path::new(&program), logs, |command| {
+        command.args(words).args(args).current_dir(logs);
         without_settings(command);
         // A test must not use the snapshots and recordings of the user.
         command.env("FRAMEWIRE_DATA", logs.join("data"));
