@@ -19,7 +19,6 @@ use crate::setup::{self, Place, Script, Setup};
 const SIZES: &str = "1..5000";
 /// The time between two readings of the memory.
 const PERIOD: Duration = Duration::from_secs(1);
-const MINUTE: Duration = Duration::from_secs(60);
 /// By how many percent the memory use in the last minute may differ from that in the second minute.
 const DRIFT: f64 = 2.0;
 
@@ -110,12 +109,11 @@ pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
 
 /// The mean of each minute. An incomplete minute at the end is added to the one before it.
 fn minutes(samples: &[(Duration, u64)]) -> Vec<f64> {
-    let whole = samples.last().map_or(0, |(last, _)| ((*last + PERIOD).as_secs() / MINUTE.as_secs()).max(1));
-    let whole = usize::try_from(whole).unwrap_or_default();
+    let minute = |time: Duration| (time.as_secs() / 60) as usize;
+    let whole = samples.last().map_or(0, |(last, _)| minute(*last + PERIOD).max(1));
     let mut sums = vec![(0.0, 0.0); whole];
     for (time, bytes) in samples {
-        let minute = usize::try_from(time.as_secs() / MINUTE.as_secs()).unwrap_or_default();
-        if let Some((sum, count)) = sums.get_mut(minute.min(whole.saturating_sub(1))) {
+        if let Some((sum, count)) = sums.get_mut(minute(*time).min(whole.saturating_sub(1))) {
             *sum += *bytes as f64;
             *count += 1.0;
         }
