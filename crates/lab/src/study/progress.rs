@@ -1,5 +1,6 @@
 //! Shows the progress of the study, and estimates the remaining time.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::steps::{Lengths, Step};
@@ -10,8 +11,8 @@ const DOUBT: std::ops::RangeInclusive<f64> = 0.5..=3.0;
 /// Estimates the remaining time from the estimate of each step, corrected by how accurate the estimates were so far.
 #[derive(Debug)]
 pub struct Forecast {
-    /// The estimates of the remaining steps. The next step is the last element.
-    left: Vec<Duration>,
+    /// The estimates of the remaining steps, in order.
+    left: VecDeque<Duration>,
     /// The sum of the estimates of the steps that are done.
     estimated: Duration,
     /// The time that these steps took.
@@ -21,14 +22,12 @@ pub struct Forecast {
 impl Forecast {
     /// A forecast for these steps, which are still to be done, in order.
     pub fn new(estimates: Vec<Duration>) -> Forecast {
-        let mut left = estimates;
-        left.reverse();
-        Forecast { left, estimated: Duration::ZERO, spent: Duration::ZERO }
+        Forecast { left: estimates.into(), estimated: Duration::ZERO, spent: Duration::ZERO }
     }
 
     /// Records that the next step is done, and how long it took.
     pub fn done(&mut self, spent: Duration) {
-        self.estimated += self.left.pop().unwrap_or_default();
+        self.estimated += self.left.pop_front().unwrap_or_default();
         self.spent += spent;
     }
 
