@@ -2,12 +2,8 @@
 
 use std::fmt::Write;
 
-use framewire_loadtest::report::plot::{Mark, Plot, escape};
+use framewire_loadtest::report::plot::{HEIGHT, Mark, Plot, WIDTH, escape};
 
-/// The width of a [`Plot`]'s drawing, as in its `viewBox`.
-const WIDTH: f64 = 560.0;
-/// The height of a [`Plot`]'s drawing, as in its `viewBox`.
-const HEIGHT: f64 = 300.0;
 /// The space around the drawing.
 const MARGIN: f64 = 14.0;
 /// The height of the title.

@@ -7,9 +7,11 @@ use std::fmt::Write;
 use axis::Range;
 pub use axis::{Axis, Scale};
 
-// The size of a plot, and the margins around the area between the axes, in units of the `viewBox`.
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 300.0;
+/// The width of a plot, in units of the `viewBox`.
+pub const WIDTH: f64 = 560.0;
+/// The height of a plot, in units of the `viewBox`.
+pub const HEIGHT: f64 = 300.0;
+// The margins around the area between the axes.
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 12.0;
