@@ -93,15 +93,18 @@ pub fn version_row(version: &str, script: Script, bytes: Option<usize>, asked: u
     format!("{version}-{}-{}-{asked}", script.name(), payload(bytes))
 }
 
+/// The sizes of the messages in a group of rows, in bytes, and the rows' loads. `None` means UUIDs.
+pub type Loads = &'static [(Option<usize>, Load)];
+
 /// The beginning of the names of multiplexed rows with the study's kind of script.
 pub const MUX_STUDY: &str = "mux-study";
 /// The beginning of the names of multiplexed rows with Framewire's script.
 pub const MUX_OURS: &str = "mux-framewire";
 /// The loads of multiplexed rows with the study's kind of script: text messages, several in flight on one socket.
-pub const MULTIPLEXED_STUDY: &[(Option<usize>, Load)] =
+pub const MULTIPLEXED_STUDY: Loads =
     &[(None, Load::Rate(40)), (None, Load::Rate(400)), (None, Load::Rate(1000))];
 /// The loads of multiplexed rows with Framewire's script, over the link.
-pub const MULTIPLEXED_OURS: &[(Option<usize>, Load)] = &[
+pub const MULTIPLEXED_OURS: Loads = &[
     (None, Load::Rate(5)),
     (None, Load::Rate(40)),
     (None, Load::Rate(400)),
@@ -113,7 +116,7 @@ pub const MULTIPLEXED_OURS: &[(Option<usize>, Load)] = &[
     (Some(LONG), Load::Rate(2000)),
 ];
 /// The loads of the HTTP bridge.
-pub const BRIDGE: &[(Option<usize>, Load)] = &[
+pub const BRIDGE: Loads = &[
     (None, Load::Rate(5)),
     (None, Load::Rate(40)),
     (None, Load::Rate(400)),
@@ -123,7 +126,7 @@ pub const BRIDGE: &[(Option<usize>, Load)] = &[
     (Some(LONG), Load::Rate(400)),
 ];
 /// The loads of the embedded core.
-pub const EMBEDDED: &[(Option<usize>, Load)] = &[
+pub const EMBEDDED: Loads = &[
     (None, Load::Rate(60)),
     (None, Load::Rate(1000)),
     (None, Load::Rate(10_000)),
@@ -203,7 +206,7 @@ fn rows(
     names: &'static str,
     target: Target,
     strategy: Option<Strategy>,
-    loads: &'static [(Option<usize>, Load)],
+    loads: Loads,
 ) -> impl Iterator<Item = Step> {
     loads.iter().map(move |&(bytes, load)| Step {
         group,

@@ -14,7 +14,7 @@ use super::table::{FIGURES, MISSING, NONE, figures};
 use super::versions::{link, name, notes, source};
 use crate::bench::Load;
 use crate::setup::Script;
-use crate::study::plan;
+use crate::study::plan::{self, Loads};
 use crate::study::rerun::{FIGURES as COMPARED, Rerun};
 use crate::study::results::{Ending, Stampede};
 use crate::study::steps::Way;
@@ -26,48 +26,41 @@ pub fn rates(evidence: &Evidence) -> String {
          The study planned this but never did it. Here, requests to its kind of script are text messages. Requests to \
          Framewire's script are binary frames, as in the link of `framewire serve`.\n\n"
         .to_owned();
-    // Here and below, a `<` at the start of a head marks a column of text. It is not shown.
-    let heads = [&["<script", "asked"], &FIGURES[..]].concat();
-    let mut table = Table::new(&heads);
-    for (script, group, rows) in [
-        (Script::Study, plan::MUX_STUDY, plan::MULTIPLEXED_STUDY),
-        (Script::Ours, plan::MUX_OURS, plan::MULTIPLEXED_OURS),
-    ] {
-        lines(evidence, &mut table, name(script), group, rows);
-    }
-    out += &table.markdown();
-    out += &notes(evidence, |name| name.starts_with("mux-"));
+    let study = (name(Script::Study), plan::MUX_STUDY, plan::MULTIPLEXED_STUDY);
+    let ours = (name(Script::Ours), plan::MUX_OURS, plan::MULTIPLEXED_OURS);
+    out += &table(evidence, "mux-", &[study, ours]);
 
     out += "\n### HTTP\n\n\
             Clients send `GET /mgbaendpoint?message=…` to `framewire serve --attach`, which is connected to Framewire's \
             script. The clients' connections stay open. This is the same path as in the study's load tests.\n\n";
-    let mut table = Table::new(&heads);
-    lines(evidence, &mut table, "Framewire, HTTP", "bridge", plan::BRIDGE);
-    out += &table.markdown();
-    out += &notes(evidence, |name| name.starts_with("bridge-"));
+    out += &table(evidence, "bridge-", &[("Framewire, HTTP", "bridge", plan::BRIDGE)]);
 
     out += "\n### The core in the tester's own process\n\n\
             There is no window, no script and no socket, so this measures only Framewire's queue and the emulation. The \
             frames/s are those of the embedded core.\n\n";
-    let mut table = Table::new(&heads);
-    lines(evidence, &mut table, "embedded", "embedded", plan::EMBEDDED);
-    out += &table.markdown();
-    out += &notes(evidence, |name| name.starts_with("embedded-"));
+    out += &table(evidence, "embedded-", &[("embedded", "embedded", plan::EMBEDDED)]);
     out += &pictures::embed(evidence, pictures::RATES);
     out
 }
 
-fn lines(evidence: &Evidence, table: &mut Table, name: &str, group: &str, rows: &[(Option<usize>, Load)]) {
-    for (bytes, load) in rows {
-        let measured = evidence.measured(plan::row(group, *bytes, *load));
-        let load = match load {
-            Load::Rate(rate) => thousands(rate),
-            Load::Clients(clients) => format!("{clients} clients"),
-        };
-        let size = bytes.map(|bytes| format!(", {} bytes", thousands(bytes)));
-        let name = source(evidence, name, &measured);
-        table.row([name, load + &size.unwrap_or_default()].into_iter().chain(figures(&measured)));
+/// A table of rows, and the notes on them. All of their names begin with `names`. Each part has the text of its first
+/// cells, the group for [`plan::row`], and the loads of its rows.
+fn table(evidence: &Evidence, names: &str, parts: &[(&str, &str, Loads)]) -> String {
+    // Here and below, a `<` at the start of a head marks a column of text. It is not shown.
+    let mut table = Table::new(&[&["<script", "asked"], &FIGURES[..]].concat());
+    for (script, group, loads) in parts {
+        for (bytes, load) in *loads {
+            let measured = evidence.measured(plan::row(group, *bytes, *load));
+            let load = match load {
+                Load::Rate(rate) => thousands(rate),
+                Load::Clients(clients) => format!("{clients} clients"),
+            };
+            let size = bytes.map(|bytes| format!(", {} bytes", thousands(bytes)));
+            let name = source(evidence, script, &measured);
+            table.row([name, load + &size.unwrap_or_default()].into_iter().chain(figures(&measured)));
+        }
     }
+    table.markdown() + &notes(evidence, |name| name.starts_with(names))
 }
 
 /// The section about clients that connect at once.
