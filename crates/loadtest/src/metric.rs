@@ -98,15 +98,12 @@ impl FromStr for Metric {
         if let Some((_, metric)) = OTHERS.iter().find(|(name, _)| *name == text) {
             return Ok(*metric);
         }
-        let (sent, figure) = match text.strip_prefix("sent.") {
-            Some(figure) => (true, figure),
-            None => (false, text),
+        let (clock, name): (fn(Figure) -> Metric, &str) = match text.strip_prefix("sent.") {
+            Some(name) => (Metric::Sent, name),
+            None => (Metric::Intended, text),
         };
-        match FIGURES.iter().find(|(name, ..)| *name == figure) {
-            Some((_, figure, ..)) if sent => Ok(Metric::Sent(*figure)),
-            Some((_, figure, ..)) => Ok(Metric::Intended(*figure)),
-            None => Err(MetricError(text.to_owned())),
-        }
+        let found = FIGURES.iter().find(|(figure, ..)| *figure == name);
+        found.map(|(_, figure, ..)| clock(*figure)).ok_or_else(|| MetricError(text.to_owned()))
     }
 }
 
