@@ -13,10 +13,9 @@ const NEEDED: [(&str, &str); 3] = [("mgba-qt", "mgba-qt"), ("Xvfb", "xvfb"), ("s
 /// # Errors
 /// If programs are missing. The error names the packages to install.
 pub fn check() -> anyhow::Result<()> {
-    let missing: Vec<_> = NEEDED.iter().filter(|(program, _)| Process::find(program).is_none()).collect();
-    if !missing.is_empty() {
-        let names: Vec<_> = missing.iter().map(|(program, _)| *program).collect();
-        let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
+    let missing = NEEDED.into_iter().filter(|(program, _)| Process::find(program).is_none());
+    let (names, packages): (Vec<_>, Vec<_>) = missing.unzip();
+    if !names.is_empty() {
         bail!(
             "{} not found; install the missing packages: sudo apt install {} (`make study` also installs them)",
             names.join(", "),
