@@ -25,8 +25,7 @@ pub(super) fn usage() -> Option<Usage> {
 #[cfg(unix)]
 fn used() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let seconds = time.tv_sec.try_into().unwrap_or(0);
-    Duration::new(seconds, time.tv_nsec.try_into().unwrap_or(0))
+    time.try_into().unwrap_or_default()
 }
 
 #[cfg(not(unix))]
