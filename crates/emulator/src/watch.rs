@@ -29,17 +29,15 @@ pub struct WatchRequest {
 pub struct Watch {
     op: Op,
     queue: Arc<EventQueue>,
-    _guard: DropGuard,
+    on_drop: OnDrop,
 }
 
 /// Called when the watch is dropped.
 type OnDrop = Box<dyn Fn() + Send + Sync>;
 
-struct DropGuard(OnDrop);
-
-impl Drop for DropGuard {
+impl Drop for Watch {
     fn drop(&mut self) {
-        (self.0)();
+        (self.on_drop)();
     }
 }
 
@@ -57,7 +55,7 @@ impl Watch {
             flags |= watch::FLAG_CLOCK;
         }
         let op = Op::Watch { id, every: request.every, flags, ranges: watch::encode(&request.ranges) };
-        Watch { op, queue, _guard: DropGuard(on_drop) }
+        Watch { op, queue, on_drop }
     }
 
     /// The operation that starts the watch. Its result is the bytes of all ranges, one after another. The first event
