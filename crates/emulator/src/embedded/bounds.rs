@@ -3,7 +3,6 @@
 use framewire_libmgba::{Core, Platform};
 use framewire_protocol::{Access, Bus, Op, OpError};
 
-use super::errors::unknown_domain;
 use super::expressions;
 
 /// The bus of the core's console.
@@ -14,14 +13,21 @@ pub(super) fn bus(core: &Core) -> Bus {
     }
 }
 
+/// The index of the memory domain with this name. If the game has no such domain, the error lists its domains.
+pub(super) fn find_domain(core: &Core, name: &str) -> Result<usize, OpError> {
+    core.domain_index(name).ok_or_else(|| {
+        let names: Vec<_> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
+        OpError::bad_argument(format!("there is no memory domain {name:?}; there are {}", names.join(", ")))
+    })
+}
+
 /// Refuses an access to memory that the core does not have, and a write to memory that cannot be written.
 ///
 /// # Errors
 /// If the access is refused; the error says what is accepted.
 pub fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
     let Some(name) = access.domain else { return access.on(bus(core)) };
-    let index = core.domain_index(name).ok_or_else(|| unknown_domain(core, name))?;
-    let domain = &core.domains()[index];
+    let domain = &core.domains()[find_domain(core, name)?];
     access.within(domain.size, domain.writable)
 }
 

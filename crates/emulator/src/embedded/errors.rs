@@ -17,12 +17,6 @@ pub(super) fn failed(error: Error) -> OpError {
     OpError::new(status, causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
-/// The error for a memory domain that the game does not have.
-pub(super) fn unknown_domain(core: &Core, name: &str) -> OpError {
-    let names: Vec<_> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
-    OpError::bad_argument(format!("there is no memory domain {name:?}; there are {}", names.join(", ")))
-}
-
 /// The error for a register that the console does not have.
 pub(super) fn unknown_register(core: &Core, name: &str) -> OpError {
     OpError::bad_argument(format!("there is no register {name:?}; there are {}", core.registers().join(", ")))

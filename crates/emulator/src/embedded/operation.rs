@@ -5,8 +5,9 @@ use std::path::Path;
 use framewire_libmgba::{Core, Error, Level, Options};
 use framewire_protocol::{Keys, MAX_RANGE, Op, OpError, Status, Value, timeline, watch};
 
+use super::bounds::find_domain;
 use super::computed;
-use super::errors::{failed, unknown_domain, unknown_register};
+use super::errors::{failed, unknown_register};
 use super::expressions;
 use super::layers;
 use super::machine::Machine;
@@ -379,8 +380,4 @@ fn check_keys(keys: u16) -> Result<u16> {
     Keys::from_mask(keys)
         .map(Keys::mask)
         .ok_or_else(|| OpError::bad_argument(format!("keys is {keys}; use a mask of 0 to {}", Keys::MASK)))
-}
-
-fn find_domain(core: &Core, name: &str) -> Result<usize> {
-    core.domain_index(name).ok_or_else(|| unknown_domain(core, name))
 }
