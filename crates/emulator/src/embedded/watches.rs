@@ -47,10 +47,6 @@ impl WatchQueues {
         Watch::new(id, request, queue, Box::new(on_drop))
     }
 
-    fn get(&self, id: u32) -> Option<Weak<EventQueue>> {
-        self.open.lock().get(&id).cloned()
-    }
-
     /// Closes all watches, because the core is gone.
     pub fn close(&self) {
         for queue in self.open.lock().drain().filter_map(|(_, queue)| queue.upgrade()) {
@@ -135,7 +131,7 @@ impl Watches {
         flags: u8,
         ranges: &[u8],
     ) -> Result<Vec<u8>, OpError> {
-        let Some(queue) = self.queues.get(id) else {
+        let Some(queue) = self.queues.open.lock().get(&id).cloned() else {
             let message = format!(
                 "watch {id} has no receiver for its events; use the routes for watches instead of this operation"
             );
@@ -168,13 +164,14 @@ impl Watches {
         let mut codes = Vec::with_capacity(ranges.len());
         for (number, range) in ranges.iter().enumerate() {
             let place = format!("ranges[{number}]");
-            let Some(expression) = &range.expression else {
-                bounds::check(core, &Access::of_range(range))
-                    .map_err(|error| OpError::new(error.status, format!("{place}: {error}")))?;
-                codes.push(None);
-                continue;
-            };
-            codes.push(Some(expressions::decode(core, expression, &place)?));
+            codes.push(match &range.expression {
+                Some(expression) => Some(expressions::decode(core, expression, &place)?),
+                None => {
+                    bounds::check(core, &Access::of_range(range))
+                        .map_err(|error| OpError::new(error.status, format!("{place}: {error}")))?;
+                    None
+                }
+            });
         }
         let mut base = Vec::with_capacity(more);
         let mut active = ActiveWatch {
