@@ -219,8 +219,7 @@ fn decode(rest: &mut &[u8], depth: usize) -> Result<Node, CodeError> {
         READ => {
             let kind = Type::ALL.get(usize::from(byte(rest)?)).ok_or(CodeError::Malformed)?;
             let length = usize::from(byte(rest)?);
-            let (domain, after) = rest.split_at_checked(length).ok_or(CodeError::Malformed)?;
-            *rest = after;
+            let domain = rest.split_off(..length).ok_or(CodeError::Malformed)?;
             let domain = std::str::from_utf8(domain).map_err(|_| CodeError::Malformed)?;
             let domain = if domain.is_empty() { None } else { Some(domain.to_owned()) };
             Node::Read(*kind, domain, part(rest)?)
@@ -239,9 +238,7 @@ fn decode(rest: &mut &[u8], depth: usize) -> Result<Node, CodeError> {
 }
 
 fn byte(rest: &mut &[u8]) -> Result<u8, CodeError> {
-    let (first, after) = rest.split_first().ok_or(CodeError::Malformed)?;
-    *rest = after;
-    Ok(*first)
+    rest.split_off_first().copied().ok_or(CodeError::Malformed)
 }
 
 #[cfg(test)]

@@ -239,15 +239,10 @@ fn discontinuity_of(why: u8) -> Option<Discontinuity> {
 }
 
 /// Splits the bytes of all ranges into the bytes of each range. Returns `None` if the length does not match.
-fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
-    let mut rest = bytes;
-    let parts = ranges.iter().map(|range| {
-        let (part, after) = rest.split_at_checked(range.length.into())?;
-        rest = after;
-        Some(part.to_vec())
-    });
+fn split(mut bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
+    let parts = ranges.iter().map(|range| Some(bytes.split_off(..usize::from(range.length))?.to_vec()));
     let parts = parts.collect::<Option<_>>()?;
-    if rest.is_empty() { Some(parts) } else { None }
+    if bytes.is_empty() { Some(parts) } else { None }
 }
 
 #[cfg(test)]

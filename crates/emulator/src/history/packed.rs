@@ -88,8 +88,7 @@ fn put_number(bytes: &mut Vec<u8>, mut value: usize) {
 fn take_number(bytes: &mut &[u8]) -> Option<usize> {
     let mut value = 0;
     for shift in (0..).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
+        let byte = bytes.split_off_first()?;
         value |= usize::from(byte & 0x7F) << shift;
         if byte & 0x80 == 0 {
             break;
