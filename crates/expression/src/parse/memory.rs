@@ -192,17 +192,15 @@ impl Parser<'_> {
 
     /// Parses `ADDRESS` or `DOMAIN:OFFSET`. Also returns the column of the number.
     fn address_node(&mut self) -> Result<(Option<String>, Node, usize), ParseError> {
-        let domain = match (self.peek(), self.peek_second()) {
-            (Token::Word(domain), Token::Sign(":")) => Some(domain.clone()),
-            _ => None,
-        };
-        if let Some(domain) = &domain {
-            let length = domain.len();
+        let mut domain = None;
+        if let (Token::Word(name), Token::Sign(":")) = (self.peek(), self.peek_second()) {
+            let length = name.len();
             if length > MAX_DOMAIN {
                 return Err(self.wrong(format!(
                     "the name of this memory domain has {length} bytes; names have {MAX_DOMAIN} bytes at most"
                 )));
             }
+            domain = Some(name.clone());
             self.advance();
             self.advance();
         }
@@ -224,15 +222,14 @@ impl Parser<'_> {
         node
     }
 
-    fn symbol(&mut self, name: &str) -> Result<Symbol, ParseError> {
-        let types = || Type::ALL.map(Type::name).join(", ");
-        match self.names.find(name) {
-            Ok(symbol) => Ok(symbol),
-            Err(_) if *self.peek_second() == Token::Sign("[") && self.purpose == Purpose::Value => {
-                Err(self.wrong(format!("`{name}` is neither a type ({}) nor a symbol", types())))
+    fn symbol(&self, name: &str) -> Result<Symbol, ParseError> {
+        self.names.find(name).map_err(|message| {
+            if *self.peek_second() == Token::Sign("[") && self.purpose == Purpose::Value {
+                let types = Type::ALL.map(Type::name).join(", ");
+                return self.wrong(format!("`{name}` is neither a type ({types}) nor a symbol"));
             }
-            Err(message) => Err(self.wrong(message)),
-        }
+            self.wrong(message)
+        })
     }
 
     /// Parses a name, with its index if there is one.
