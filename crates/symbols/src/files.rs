@@ -122,10 +122,8 @@ fn for_game(files: &mut [File], game: &Game) -> Arc<Symbols> {
 
 /// The names of all of these files.
 fn joined<'a>(files: impl Iterator<Item = &'a File>) -> Arc<Symbols> {
-    let mut files: Vec<&File> = files.collect();
-    if files.len() == 1
-        && let Some(file) = files.pop()
-    {
+    let files: Vec<&File> = files.collect();
+    if let [file] = files[..] {
         return file.symbols.clone();
     }
     let mut all = Symbols::default();
@@ -152,14 +150,14 @@ impl File {
     /// same ROM again. If the file has changed, reads it again, unless it belongs to another game. A game without a
     /// name cannot be recognised, so for such a game, every file that has changed is read again.
     fn update(&mut self, game: &Game) {
-        let changed = self.path.as_deref().is_some_and(|path| modified(path) != self.modified);
         if self.owner == Owner::First {
             self.owner = Owner::Reported(game.clone());
         }
-        if !changed || !self.owner.is(game) && !game.is_nameless() {
+        let Some(path) = &self.path else { return };
+        let is_unchanged = modified(path) == self.modified;
+        if is_unchanged || !self.owner.is(game) && !game.is_nameless() {
             return;
         }
-        let Some(path) = &self.path else { return };
         match File::read(path) {
             Ok(mut file) => {
                 info!("{} has changed and was read again for {game}", path.display());

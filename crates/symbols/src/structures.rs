@@ -26,10 +26,8 @@ impl FieldType {
         let (name, count) = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
             Some((name, count)) => {
                 let count: Option<u32> = count.parse().ok().filter(|count| *count > 0);
-                (
-                    name,
-                    Some(count.ok_or_else(|| format!("{text:?} has no count; write for example {name}[4]"))?),
-                )
+                let problem = || format!("{text:?} has no count; write for example {name}[4]");
+                (name, Some(count.ok_or_else(problem)?))
             }
             None => (text, None),
         };
