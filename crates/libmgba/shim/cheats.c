@@ -125,10 +125,9 @@ static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const str
 	}
 	size_t before = cheat->patch_count;
 	for (; patch.segment < end; ++patch.segment) {
-		if (!from->check || read_rom(core, &patch) == (from->checkValue & 0xFF)) {
-			if (!add_patch(cheat, patch)) {
-				return FW_NO_MEMORY;
-			}
+		bool fits = !from->check || read_rom(core, &patch) == (from->checkValue & 0xFF);
+		if (fits && !add_patch(cheat, patch)) {
+			return FW_NO_MEMORY;
 		}
 	}
 	problem->value = from->checkValue & 0xFF;
@@ -346,9 +345,8 @@ size_t fw_cheats_count(struct fw_core* self) {
 	while (mCheatSetsSize(&device->cheats)) {
 		drop_set(self, *mCheatSetsGetPointer(&device->cheats, 0));
 	}
-	while (count) {
-		free(list->all[--count].patches);
-		list->count = count;
+	while (list->count) {
+		free(list->all[--list->count].patches);
 	}
 	return 0;
 }

@@ -56,10 +56,7 @@ impl Core {
     /// Sets a register; `false` if libmgba cannot write a register with that name. Bits that do not fit a narrow
     /// register are dropped.
     pub fn write_register(&mut self, name: &str, value: i32) -> bool {
-        match CString::new(name) {
-            Ok(name) => self.handle.write_register(&name, value),
-            Err(_) => false,
-        }
+        CString::new(name).is_ok_and(|name| self.handle.write_register(&name, value))
     }
 }
 

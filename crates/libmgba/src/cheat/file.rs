@@ -39,9 +39,9 @@ fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
     let (mut kind, mut disabled) = (CheatKind::Auto, false);
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();
-        let refused = |problem: String| Error::Cheat {
+        let refused = |problem: &str| Error::Cheat {
             place: format!("{file} line {} ({line:?})", index + 1),
-            problem,
+            problem: problem.to_owned(),
         };
         let begin = |name: &str, disabled: bool| Cheat {
             name: name.to_owned(),
@@ -62,8 +62,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
                 "PARv3 raw" => kind = CheatKind::ActionReplayRaw,
                 _ => {
                     return Err(refused(
-                        "after !, only these words are accepted: disabled, reset, GSAv1, GSAv1 raw, PARv3, PARv3 raw"
-                            .to_owned(),
+                        "after !, only these words are accepted: disabled, reset, GSAv1, GSAv1 raw, PARv3, PARv3 raw",
                     ));
                 }
             }
@@ -71,8 +70,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
             if cheats.is_empty() && (line.starts_with("cheats =") || line.starts_with('[')) {
                 return Err(refused(
                     "this is a cheat file for libretro or EZ-Flash; only mGBA's cheat files are accepted, with lines such as `# Name` and \
-                     `02000100 0063`"
-                        .to_owned(),
+                     `02000100 0063`",
                 ));
             }
             if cheats.is_empty() {
