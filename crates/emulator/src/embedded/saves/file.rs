@@ -32,8 +32,8 @@ struct Disk {
     taken: bool,
 }
 
-/// A save file that was opened.
-#[derive(Debug, Clone)]
+/// A save file that was opened. The default has no file and no content.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Opened {
     /// `None` for `/dev/null` and for a file that cannot be opened: then saves are not written.
     pub file: Option<Arc<SaveFile>>,
@@ -117,7 +117,7 @@ impl SaveFile {
     /// If `path` exists, but is not a regular file or cannot be read.
     pub fn open(path: &Path) -> Result<Opened, String> {
         if is_null(path) {
-            return Ok(Opened { file: None, bytes: Arc::default(), problem: None });
+            return Ok(Opened::default());
         }
         let mut problem = None;
         if path.metadata().is_ok_and(|there| !there.is_file()) {

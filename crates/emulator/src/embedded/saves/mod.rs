@@ -154,11 +154,8 @@ impl Saves {
             // Remove the temporary files of processes that were killed while they wrote.
             let _ = framewire_files::remove_abandoned(folder);
         }
-        let opened = self.open(&path).unwrap_or_else(|problem| Opened {
-            file: None,
-            bytes: Arc::default(),
-            problem: Some(problem),
-        });
+        let opened =
+            self.open(&path).unwrap_or_else(|problem| Opened { problem: Some(problem), ..Opened::default() });
         if let Err(error) = self.put_in(core, &path, opened) {
             self.problems.set_opening(&path, Some(error.message));
         }
