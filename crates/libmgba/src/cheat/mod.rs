@@ -121,21 +121,21 @@ impl Cheat {
     }
 
     /// An error about one of its codes.
-    fn refused(&self, code: &Code, problem: impl Into<String>) -> Error {
+    fn refused(&self, code: &Code, problem: String) -> Error {
         let place = match &self.file {
             Some(file) => format!("{file} line {} ({:?})", code.line, code.text),
             None => format!("line {} ({:?})", code.line, code.text),
         };
-        Error::Cheat { place, problem: problem.into() }
+        Error::Cheat { place, problem }
     }
 
     /// An error about the whole cheat.
-    fn refused_whole(&self, problem: impl Into<String>) -> Error {
+    fn refused_whole(&self, problem: String) -> Error {
         let place = match &self.file {
             Some(file) => format!("{file}, cheat {:?}", self.name),
             None => format!("cheat {:?}", self.name),
         };
-        Error::Cheat { place, problem: problem.into() }
+        Error::Cheat { place, problem }
     }
 }
 
@@ -181,33 +181,26 @@ impl Core {
 /// The error for a cheat that libmgba or the shim does not accept.
 fn refusal(cheat: &Cheat, status: Status, CheatProblem { line, value }: CheatProblem) -> Error {
     let Some(code) = cheat.codes.get(line) else { return Error::OutOfMemory };
-    match status {
-        Status::CheatLine => cheat.refused(
-            code,
+    let problem = match status {
+        Status::CheatLine => {
             "mGBA does not know this kind of code, or it is a second master code; check the code, or name its device \
-             as the kind",
-        ),
+             as the kind"
+                .to_owned()
+        }
         Status::CheatIncomplete => {
-            cheat.refused(code, "the code is not complete: another line, or the end of its block, is missing")
+            "the code is not complete: another line, or the end of its block, is missing".to_owned()
         }
-        Status::CheatAddress => cheat.refused(
-            code,
-            format!(
-                "it writes to 0x{value:08X}, where the console has no memory to write; the code is damaged, or of another kind"
-            ),
+        Status::CheatAddress => format!(
+            "it writes to 0x{value:08X}, where the console has no memory to write; the code is damaged, or of another kind"
         ),
-        Status::CheatOutside => {
-            cheat.refused(code, format!("it changes the ROM at 0x{value:08X}, where the ROM has no byte"))
-        }
-        Status::CheatOtherGame => cheat.refused(
-            code,
-            format!(
-                "it replaces the byte 0x{value:02X}, which the ROM does not have at that address; the code is for \
-                 another game or version"
-            ),
+        Status::CheatOutside => format!("it changes the ROM at 0x{value:08X}, where the ROM has no byte"),
+        Status::CheatOtherGame => format!(
+            "it replaces the byte 0x{value:02X}, which the ROM does not have at that address; the code is for \
+             another game or version"
         ),
-        _ => Error::OutOfMemory,
-    }
+        _ => return Error::OutOfMemory,
+    };
+    cheat.refused(code, problem)
 }
 
 /// Converts a text to a C string. The caller has checked that it contains no NUL.
