@@ -127,13 +127,9 @@ impl GameFile {
         let mut files = SymbolFiles::default();
         for symbols in &raw.game.symbols {
             files.load(&folder.join(symbols.get_ref())).map_err(|error| {
-                let reason = std::error::Error::source(&error).map(|source| format!(": {source}"));
-                GameFileError::at(
-                    path,
-                    text,
-                    symbols.span().start,
-                    format!("{error}{}", reason.unwrap_or_default()),
-                )
+                let source = std::error::Error::source(&error);
+                let reason = source.map_or(String::new(), |source| format!(": {source}"));
+                GameFileError::at(path, text, symbols.span().start, format!("{error}{reason}"))
             })?;
         }
         let symbols = files.read_for(None);
@@ -271,9 +267,8 @@ impl Reader<'_> {
         let Some(raw) = raw else { return Ok(None) };
         let value = *raw.get_ref();
         if !(least..=greatest).contains(&value) {
-            return Err(
-                self.wrong(raw, format!("{name} is {value}; use a number from {least} to {greatest}"))
-            );
+            let message = format!("{name} is {value}; use a number from {least} to {greatest}");
+            return Err(self.wrong(raw, message));
         }
         Ok(Some(value))
     }
@@ -295,10 +290,8 @@ impl Reader<'_> {
         if let Some([width, height]) = size
             && !((1..=512).contains(width) && (1..=512).contains(height))
         {
-            return Err(self.wrong(
-                raw,
-                format!("size is [{width}, {height}]; use [width, height] from 1 to 512 pixels"),
-            ));
+            let message = format!("size is [{width}, {height}]; use [width, height] from 1 to 512 pixels");
+            return Err(self.wrong(raw, message));
         }
         let (stack, max) = (stack.unwrap_or(1), max.unwrap_or(1));
         if !(1..=16).contains(&stack) {

@@ -224,11 +224,8 @@ impl Lines {
     fn no_line(&self, id: u32) -> OpError {
         let problem = match (self.all.front(), self.all.back()) {
             (Some(first), Some(last)) => {
-                format!(
-                    "line {id} is not kept; the kept lines have numbers from {} to {}",
-                    first.id(),
-                    last.id()
-                )
+                let (first, last) = (first.id(), last.id());
+                format!("line {id} is not kept; the kept lines have numbers from {first} to {last}")
             }
             _ => "no state is kept yet; states are kept while the game runs".to_owned(),
         };

@@ -275,10 +275,8 @@ impl Parser<'_> {
             (_, Some((index, at)), Some(kind)) => {
                 if !(0..i64::from(symbol.count)).contains(&index) {
                     let last = symbol.count.saturating_sub(1);
-                    return Err(ParseError::new(
-                        at,
-                        format!("`{name}` has the indices 0 to {last}, not {index}"),
-                    ));
+                    let message = format!("`{name}` has the indices 0 to {last}, not {index}");
+                    return Err(ParseError::new(at, message));
                 }
                 let element = Node::Constant(address + index * i64::from(kind.size()));
                 if self.purpose == Purpose::Value {

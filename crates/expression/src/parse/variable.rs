@@ -147,12 +147,10 @@ impl Parser<'_> {
             }
             Format::Fixed(_) | Format::Float => {
                 let kind = kind.name();
-                Err(ParseError::new(
-                    column,
-                    format!(
-                        "this field is a fraction, but values here are whole numbers; {kind}[NAME] reads its bits"
-                    ),
-                ))
+                let message = format!(
+                    "this field is a fraction, but values here are whole numbers; {kind}[NAME] reads its bits"
+                );
+                Err(ParseError::new(column, message))
             }
         }
     }
