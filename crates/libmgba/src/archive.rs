@@ -76,10 +76,7 @@ pub(crate) fn unpack(kind: Kind, mut file: File, inside: Option<&str>, shown: &P
     match kind {
         Kind::Zip => {
             if !zip_is_whole(&mut file).unwrap_or(false) {
-                return Err(
-                    "is a zip archive that is cut short: its list of files is missing; get the whole file"
-                        .to_owned(),
-                );
+                return Err(cut_short("zip"));
             }
             unpack_zip(file, inside, shown)
         }
@@ -257,6 +254,10 @@ fn damaged(kind: &str, what: &str) -> String {
     format!("is a damaged {kind} archive ({what}); get the file again")
 }
 
+fn cut_short(kind: &str) -> String {
+    format!("is a {kind} archive that is cut short: its list of files is missing; get the whole file")
+}
+
 /// Whether the file has the record that ends every zip archive.
 fn zip_is_whole(file: &mut File) -> io::Result<bool> {
     let length = file.metadata()?.len();
@@ -288,9 +289,7 @@ fn check_list(file: &mut File) -> Result<(), String> {
         ));
     }
     if offset.saturating_add(size).saturating_add(32) > length {
-        return Err(
-            "is a 7z archive that is cut short: its list of files is missing; get the whole file".to_owned()
-        );
+        return Err(cut_short("7z"));
     }
     if size == 0 {
         return Err("is a 7z archive without a game; it holds nothing".to_owned());
