@@ -304,15 +304,12 @@ pub(super) fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
 
 pub(super) fn known_address(node: &Node, column: usize) -> Result<u32, ParseError> {
     if !node.is_known() {
-        return Err(reached_by_pointer(column));
+        let message = "a pointer leads to this address; use one that is known without reading memory";
+        return Err(ParseError::new(column, message));
     }
     let address = known(node, column)?;
     u32::try_from(address)
         .map_err(|_| ParseError::new(column, format!("the address is {address}; use 0 to 0xffffffff")))
-}
-
-pub(super) fn reached_by_pointer(column: usize) -> ParseError {
-    ParseError::new(column, "a pointer leads to this address; use one that is known without reading memory")
 }
 
 /// Refuses memory that extends beyond the last address.

@@ -1,6 +1,6 @@
 //! Parses names whose addresses are computed, such as `party[2].hp`.
 
-use super::memory::{known, known_address, reached_by_pointer, within};
+use super::memory::{known, known_address, within};
 use super::operators::binary;
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node};
@@ -107,15 +107,12 @@ impl Parser<'_> {
         address: Node,
         column: usize,
     ) -> Result<Node, ParseError> {
-        if address.is_known() {
-            let address = known_address(&address, column)?;
-            within(address, kind.size(), column)?;
-            return self.place(Place { domain, address, kind }, column);
-        }
-        if self.reads_memory {
+        if self.reads_memory && !address.is_known() {
             return Ok(Node::Read(kind, domain, Box::new(address)));
         }
-        Err(reached_by_pointer(column))
+        let address = known_address(&address, column)?;
+        within(address, kind.size(), column)?;
+        self.place(Place { domain, address, kind }, column)
     }
 
     /// Makes the node of the value that a number represents.
