@@ -93,7 +93,7 @@ impl Parser<'_> {
             return Err(self.wrong("expected a comma and the number of bytes: bytes[ADDRESS, LENGTH]"));
         }
         let column = self.column();
-        let length = self.constant(Purpose::Count)?;
+        let length = self.count()?;
         let length = u16::try_from(length).ok().filter(|length| (1..=MAX_RANGE).contains(length));
         length.ok_or_else(|| ParseError::new(column, format!("the number of bytes must be 1 to {MAX_RANGE}")))
     }
@@ -208,10 +208,10 @@ impl Parser<'_> {
         Ok((domain, self.part(Purpose::Address)?, column))
     }
 
-    /// Parses an expression whose value is known without an emulator.
-    pub(super) fn constant(&mut self, purpose: Purpose) -> Result<i64, ParseError> {
+    /// Parses a length or an index that has to be known beforehand.
+    fn count(&mut self) -> Result<i64, ParseError> {
         let column = self.column();
-        known(&self.part(purpose)?, column)
+        known(&self.part(Purpose::Count)?, column)
     }
 
     /// Parses a part of an expression for this purpose.
@@ -239,7 +239,7 @@ impl Parser<'_> {
         let opened = self.column();
         let index = if self.takes("[") {
             let index_column = self.column();
-            let index = self.constant(Purpose::Count)?;
+            let index = self.count()?;
             self.expect("]", opened)?;
             Some((index, index_column))
         } else {
