@@ -376,7 +376,7 @@ fn check_length(length: usize) -> Result<()> {
     Ok(())
 }
 
-fn check_keys(keys: u16) -> Result<u16> {
+pub(super) fn check_keys(keys: u16) -> Result<u16> {
     Keys::from_mask(keys)
         .map(Keys::mask)
         .ok_or_else(|| OpError::bad_argument(format!("keys is {keys}; use a mask of 0 to {}", Keys::MASK)))

@@ -92,9 +92,9 @@ pub fn done(frame: u32) -> [u8; 8] {
 }
 
 /// The reply to a message that was refused, with the reason.
-pub fn refused(status: Status, message: &str) -> Vec<u8> {
-    let mut bytes = vec![kind::REFUSED, status as u8];
-    message.to_owned().encode(&mut bytes);
+pub fn refused(error: &OpError) -> Vec<u8> {
+    let mut bytes = vec![kind::REFUSED, error.status as u8];
+    error.message.encode(&mut bytes);
     bytes
 }
 

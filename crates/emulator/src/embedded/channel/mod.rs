@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 use framewire_libmgba::Level;
-use framewire_protocol::{Access, Effect, Frame, Keys, Op, Status};
+use framewire_protocol::{Access, Effect, Frame, Op};
 
 use super::bounds;
 use super::driver::{Driver, NextFrame, ThreadWaker};
 use super::machine::Machine;
+use super::operation::check_keys;
 use block::{Block, WatchedRange};
 use message::ClientMessage;
 
@@ -228,11 +229,10 @@ impl ChannelClient {
         match message {
             ClientMessage::Step { keys, frames } => {
                 if let Some(keys) = keys {
-                    let Some(mask) = Keys::from_mask(keys) else {
-                        let message = format!("keys is {keys}; use a mask of 0 to {}", Keys::MASK);
-                        return self.send(&message::refused(Status::BadArgument, &message));
-                    };
-                    self.keys = mask.mask();
+                    match check_keys(keys) {
+                        Ok(keys) => self.keys = keys,
+                        Err(error) => return self.send(&message::refused(&error)),
+                    }
                     machine.set_keys(self.keys);
                 }
                 self.holds_clock = true;
@@ -251,7 +251,7 @@ impl ChannelClient {
                     Access { domain: None, address, length, write: false }.on(bus).err()
                 };
                 if let Some(error) = watches.iter().find_map(refused) {
-                    return self.send(&message::refused(error.status, &error.message));
+                    return self.send(&message::refused(&error));
                 }
                 self.watches = watches;
                 self.answer_done(machine)
