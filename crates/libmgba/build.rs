@@ -1,11 +1,10 @@
 //! Gets libmgba and compiles the shim against its headers.
 //!
-//! `tools/libmgba.sh` builds libmgba from source, once, as a static library. With
-//! the feature `system-libmgba`, the installed library is used. Its headers are in
-//! `LIBMGBA_INCLUDE_DIR` (the folder that holds `mgba/core/core.h`) or, if that is
-//! not set, in one of the usual folders of the system. The linker searches for the
-//! library in `LIBMGBA_LIB_DIR`, if that is set, and in its own folders. Debian has no
-//! pkg-config file for libmgba, so pkg-config is not used.
+//! `tools/libmgba.sh` builds libmgba from source, once, as a static library. With the feature `system-libmgba`, the
+//! installed library is used. Its headers are in `LIBMGBA_INCLUDE_DIR` (the folder that holds `mgba/core/core.h`) or,
+//! if that is not set, in one of the usual folders of the system. The linker searches for the library in
+//! `LIBMGBA_LIB_DIR`, if that is set, and in its own folders. Debian has no pkg-config file for libmgba, so pkg-config
+//! is not used.
 
 use std::env;
 use std::fs;
@@ -17,9 +16,8 @@ const SCRIPT: &str = "../../tools/libmgba.sh";
 /// The variables that [`SCRIPT`] reads.
 const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];
 
-/// Features that are new or different in mGBA 0.11, as (header, words in it,
-/// macro for the shim). They are detected by words in the headers: all
-/// development snapshots call themselves 0.11, so the version is not enough.
+/// Features that are new or different in mGBA 0.11, as (header, words in it, macro for the shim). They are detected by
+/// words in the headers: all development snapshots call themselves 0.11, so the version is not enough.
 const FEATURES: [(&str, &str, &str); 5] = [
     ("mgba/core/core.h", "(*getGameInfo)", "FW_HAVE_GAME_INFO"),
     ("mgba/core/core.h", "(*currentVideoSize)", "FW_HAVE_CURRENT_VIDEO_SIZE"),

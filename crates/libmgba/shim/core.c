@@ -165,11 +165,10 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	return FW_OK;
 }
 
-/* Called after a script has run, because scripts can call emu:loadFile(). If a script has
- * replaced the ROM, the processor must fetch from the new one. If the path was bad, the core
- * has no ROM. libmgba would crash when such a core runs or is read, so a ROM is inserted again.
- * The address alone does not show whether a script has loaded a ROM: a write to the ROM moves
- * it, and a new ROM can get the address of the old one. */
+/* Called after a script has run, because scripts can call emu:loadFile(). If a script has replaced the ROM, the
+ * processor must fetch from the new one. If the path was bad, the core has no ROM. libmgba would crash when such a core
+ * runs or is read, so a ROM is inserted again. The address alone does not show whether a script has loaded a ROM: a
+ * write to the ROM moves it, and a new ROM can get the address of the old one. */
 void fw_check_rom(struct fw_core* self) {
 	struct mCore* core = self->core;
 	const void* now = rom_memory(core);
@@ -192,9 +191,8 @@ void fw_check_rom(struct fw_core* self) {
 	self->loaded_by_script |= !same;
 }
 
-/* Sets the settings of a core. mCoreLoadConfig is not used, because it reads
- * the user's own mGBA configuration, and the same ROM must behave the same on
- * every machine. */
+/* Sets the settings of a core. mCoreLoadConfig is not used, because it reads the user's own mGBA configuration, and the
+ * same ROM must behave the same on every machine. */
 static void configure(struct mCore* core, const struct fw_console* console) {
 	struct mCoreOptions options = {
 		.skipBios = !console->bios,
@@ -341,11 +339,10 @@ void fw_reset(struct fw_core* self) {
 	fw_scripts_trigger(self, "reset");
 }
 
-/* Runs a frame without drawing its picture, which takes much less time. The console is
- * in the same state afterwards, because its state does not depend on the renderer. The
- * exception is a Super Game Boy, which gets colours and borders as pictures. For that console,
- * the function returns false and does nothing. After finishFrame, the next picture begins in
- * the same way as after a frame that was drawn. */
+/* Runs a frame without drawing its picture, which takes much less time. The console is in the same state afterwards,
+ * because its state does not depend on the renderer. The exception is a Super Game Boy, which gets colours and borders
+ * as pictures. For that console, the function returns false and does nothing. After finishFrame, the next picture
+ * begins in the same way as after a frame that was drawn. */
 static bool run_undrawn(struct fw_core* self) {
 	struct mCore* core = self->core;
 	if (core->platform(core) == mPLATFORM_GB) {
@@ -391,9 +388,8 @@ static bool is_halted(struct mCore* core) {
 	return ((struct ARMCore*) core->cpu)->halted;
 }
 
-/* libmgba's own step returns only after an instruction. If the processor waits for
- * an interrupt that never comes, libmgba's step never returns. So while the processor
- * waits, this function runs only until the end of the frame. */
+/* libmgba's own step returns only after an instruction. If the processor waits for an interrupt that never comes,
+ * libmgba's step never returns. So while the processor waits, this function runs only until the end of the frame. */
 void fw_step(struct fw_core* self) {
 	struct mCore* core = self->core;
 	uint32_t frame = core->frameCounter(core);

@@ -1,12 +1,11 @@
 /* The flat C interface that the Rust side declares in src/sys/ffi.rs.
  *
- * libmgba's `struct mCore` is a table of function pointers. Its layout depends
- * on the version of libmgba and on its build flags. Only the C files here, which
- * are compiled against libmgba's headers, use that layout. The Rust side does not.
+ * libmgba's `struct mCore` is a table of function pointers. Its layout depends on the version of libmgba and on its
+ * build flags. Only the C files here, which are compiled against libmgba's headers, use that layout. The Rust side does
+ * not.
  *
- * Rules for every function here: only one thread at a time uses a `struct
- * fw_core*`; strings are NUL-terminated; if a function returns a buffer through
- * a `uint8_t**`, the caller frees the buffer with fw_free. */
+ * Rules for every function here: only one thread at a time uses a `struct fw_core*`; strings are NUL-terminated; if a
+ * function returns a buffer through a `uint8_t**`, the caller frees the buffer with fw_free. */
 #ifndef FW_H
 #define FW_H
 

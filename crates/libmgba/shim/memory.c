@@ -1,9 +1,8 @@
 /* The bus, the memory domains and the registers.
  *
- * At every address, aligned or not, a number consists of the bytes from there on,
- * least significant first. An aligned number is read or written in one access of its
- * width, as hardware registers require. Any other number is read or written byte by
- * byte, and so is every number in the GBA's save memory. */
+ * At every address, aligned or not, a number consists of the bytes from there on, least significant first. An aligned
+ * number is read or written in one access of its width, as hardware registers require. Any other number is read or
+ * written byte by byte, and so is every number in the GBA's save memory. */
 #include "internal.h"
 
 #include <mgba/internal/defines.h>
@@ -113,8 +112,7 @@ static bool is_save(const struct mCore* core, size_t id, uint32_t start) {
 	return is_gba(core) ? id == REGION_CART_SRAM || id == REGION_CART_SRAM_MIRROR : start == GB_CART_RAM;
 }
 
-/* Whether a domain can be written. libmgba writes to hardware registers only
- * through the bus. */
+/* Whether a domain can be written. libmgba writes to hardware registers only through the bus. */
 static bool is_writable(const struct mCore* core, const struct mCoreMemoryBlock* block) {
 	uint32_t registers = is_gba(core) ? BASE_IO : GB_BASE_IO;
 	/* In WORM blocks (cartridges), a write is a patch. */
@@ -196,10 +194,9 @@ struct plain {
 	size_t size;
 };
 
-/* Finds the bytes of a domain for which libmgba's own access functions are not
- * enough. These functions can write to video RAM at a place outside of the bank, read
- * cartridge RAM only while the game has it unlocked, and reach only one bank of flash.
- * Returns false for all other domains. */
+/* Finds the bytes of a domain for which libmgba's own access functions are not enough. These functions can write to
+ * video RAM at a place outside of the bank, read cartridge RAM only while the game has it unlocked, and reach only one
+ * bank of flash. Returns false for all other domains. */
 static bool find_plain(struct mCore* core, const struct fw_block* block, struct plain* out) {
 	if (is_gb_block(core, block, GB_VRAM)) {
 		struct GB* gb = core->board;

@@ -1,7 +1,6 @@
-/* Battery saves in memory. libmgba maps the file of a save, and a mapping kills
- * the process if the disk is full or another program truncates the file. So libmgba
- * gets a VFile that is only memory. The Rust side reads that memory and writes the
- * file on disk. */
+/* Battery saves in memory. libmgba maps the file of a save, and a mapping kills the process if the disk is full or
+ * another program truncates the file. So libmgba gets a VFile that is only memory. The Rust side reads that memory and
+ * writes the file on disk. */
 #include "internal.h"
 
 #include <mgba/internal/gb/gb.h>
@@ -155,11 +154,10 @@ static void sweep(struct fw_core* self, bool all) {
 	}
 }
 
-/* Inserts a temporary save without content. So libmgba closes the save that is in use, if
- * that is a temporary save or the save of a loaded state. Without this, libmgba would not
- * close such a save if a normal save replaced it, or if there was no save afterwards. The
- * inserted save has the largest size, because on a Game Boy, libmgba would replace a smaller
- * one with memory that it never frees. */
+/* Inserts a temporary save without content. So libmgba closes the save that is in use, if that is a temporary save or
+ * the save of a loaded state. Without this, libmgba would not close such a save if a normal save replaced it, or if
+ * there was no save afterwards. The inserted save has the largest size, because on a Game Boy, libmgba would replace a
+ * smaller one with memory that it never frees. */
 void fw_saves_cover(struct fw_core* self) {
 	struct fw_save* cover = create(self, CAPACITY, true);
 	if (cover) {
@@ -190,10 +188,9 @@ int fw_save_load(struct fw_core* self, const uint8_t* data, size_t len, bool tem
 	return insert(self, save) ? FW_OK : FW_FAILED;
 }
 
-/* A loaded state can have a save of its own, which libmgba uses in place of the
- * cartridge's. A quarter of a second after the game has changed it, libmgba makes it
- * the cartridge's save. Before a reset, and before another ROM or save replaces it, this
- * function does so at once. */
+/* A loaded state can have a save of its own, which libmgba uses in place of the cartridge's. A quarter of a second
+ * after the game has changed it, libmgba makes it the cartridge's save. Before a reset, and before another ROM or save
+ * replaces it, this function does so at once. */
 void fw_saves_settle(struct fw_core* self) {
 	if (self->core->platform(self->core) == mPLATFORM_GB) {
 		struct GB* gb = self->core->board;

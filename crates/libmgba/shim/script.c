@@ -37,10 +37,9 @@ struct fw_scripts {
 	char* reported; /* the last error that was reported */
 };
 
-/* Runs before any script. It makes print write to the console, because the program
- * uses stdout for its own output. And it uses every class of libmgba's bindings once:
- * all contexts share the tables of these classes, and libmgba fills them at first use
- * without a lock. The Rust side attaches one core at a time, so here that is safe. */
+/* Runs before any script. It makes print write to the console, because the program uses stdout for its own output. And
+ * it uses every class of libmgba's bindings once: all contexts share the tables of these classes, and libmgba fills
+ * them at first use without a lock. The Rust side attaches one core at a time, so here that is safe. */
 static const char PRELUDE[] =
 	"print = function(...)\n"
 	"  local t = table.pack(...)\n"
@@ -60,8 +59,7 @@ static const char* engine_error(struct fw_scripts* scripts) {
 	return engine ? engine->getError(engine) : NULL;
 }
 
-/* Reports an error to the console, but only once if it repeats, for example in each
- * frame. */
+/* Reports an error to the console, but only once if it repeats, for example in each frame. */
 static void report(struct fw_scripts* scripts, const char* error) {
 	if (scripts->reported && !strcmp(error, scripts->reported)) {
 		return;

@@ -1,18 +1,16 @@
 /* Skips the mixing of sound that nobody reads, which would take a quarter of a frame's time.
  *
- * libmgba mixes samples at the end of each window, a fixed span of time. It drops them
- * while its buffer is full.
+ * libmgba mixes samples at the end of each window, a fixed span of time. It drops them while its buffer is full.
  *
- * A GBA's window has 1,024 cycles and 2 to 16 samples. The samples of the last windows of a
- * frame are part of the console's state. All others are used only within their window. So
- * while the buffer is full, the code here only advances the channels at the end of a window,
- * and mixes nothing. The exception is the end of a frame, where libmgba mixes as usual.
+ * A GBA's window has 1,024 cycles and 2 to 16 samples. The samples of the last windows of a frame are part of the
+ * console's state. All others are used only within their window. So while the buffer is full, the code here only
+ * advances the channels at the end of a window, and mixes nothing. The exception is the end of a frame, where libmgba
+ * mixes as usual.
  *
- * A Game Boy's window has 32 samples. They go through a filter that is part of the console's
- * state, so each sample depends on those before it. But between two changes of the channels,
- * all samples are the same, and the filter soon stops changing. So while the buffer is full,
- * the code here reads the channels only when they change, and runs the filter until it stops
- * changing. */
+ * A Game Boy's window has 32 samples. They go through a filter that is part of the console's state, so each sample
+ * depends on those before it. But between two changes of the channels, all samples are the same, and the filter soon
+ * stops changing. So while the buffer is full, the code here reads the channels only when they change, and runs the
+ * filter until it stops changing. */
 #include "internal.h"
 
 #ifndef FW_HAVE_AUDIO_BUFFER
@@ -26,9 +24,8 @@
 
 enum { WINDOW = GBA_ARM7TDMI_FREQUENCY / 0x4000 };
 
-/* Whether the samples of this window may become part of a state. A state contains samples of
- * up to two windows, which take less than three lines. The processor may run a bit longer
- * than the frame. */
+/* Whether the samples of this window may become part of a state. A state contains samples of up to two windows, which
+ * take less than three lines. The processor may run a bit longer than the frame. */
 static bool frame_ends_soon(const struct GBA* gba) {
 	return gba->video.vcount >= GBA_VIDEO_VERTICAL_PIXELS - 4 && gba->video.vcount <= GBA_VIDEO_VERTICAL_PIXELS + 1;
 }

@@ -165,9 +165,8 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	if (!vf) {
 		return FW_FAILED;
 	}
-	/* mCoreLoadStateNamed restores the picture, the save and the cheats of a
-	 * state even if it refuses the state itself. So the state itself is tried
-	 * first. */
+	/* mCoreLoadStateNamed restores the picture, the save and the cheats of a state even if it refuses the state itself.
+	 * So the state itself is tried first. */
 	size_t size = core->stateSize(core);
 	struct mStateExtdata extra;
 	mStateExtdataInit(&extra);

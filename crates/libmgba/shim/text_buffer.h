@@ -1,7 +1,6 @@
-/* The text buffers that scripts get from console:createBuffer(). libmgba expects
- * them from its front end, and calls a null pointer if there are none. Here, text
- * goes to a function. Only the cursor and the size are stored, because scripts can
- * read them. */
+/* The text buffers that scripts get from console:createBuffer(). libmgba expects them from its front end, and calls a
+ * null pointer if there are none. Here, text goes to a function. Only the cursor and the size are stored, because
+ * scripts can read them. */
 #ifndef FW_TEXT_BUFFER_H
 #define FW_TEXT_BUFFER_H
 
@@ -12,8 +11,7 @@
 #include <mgba/script/console.h>
 #endif
 
-/* Owns all buffers of a script context. Scripts keep plain pointers to buffers and
- * never free them. */
+/* Owns all buffers of a script context. Scripts keep plain pointers to buffers and never free them. */
 struct fw_text_buffers {
 	void (*print)(void* user, const char* text);
 	void* user;
