@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use framewire_libmgba::{Clock as CoreClock, Core, Platform, Time};
-use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
+use framewire_protocol::{KeyStep, Keys, OpError, Outcome};
 
 use super::Console;
 use super::cheats::Cheats;
@@ -240,16 +240,6 @@ impl Machine {
         self.report_ended();
     }
 
-    /// Holds `keys` for `frames` + 2 frames: see [`Keypad::hold`].
-    ///
-    /// # Errors
-    /// If too many holds wait.
-    pub fn hold_keys(&mut self, keys: u16, frames: u32) -> Result<(), OpError> {
-        let change = self.keypad.hold(keys, frames)?;
-        self.apply(change);
-        Ok(())
-    }
-
     /// Plays the steps of a timeline. Returns its id.
     ///
     /// # Errors
@@ -260,17 +250,6 @@ impl Machine {
         Ok(id)
     }
 
-    /// Plays a timeline after all other timelines that are playing or waiting. Returns its id, and how many frames run
-    /// before its first frame.
-    ///
-    /// # Errors
-    /// If the bytes are not a valid timeline, or too many timelines wait.
-    pub fn append_keys(&mut self, steps: &[u8]) -> Result<(u32, u64), OpError> {
-        let (id, frames, change) = self.keypad.append(timeline::decode(steps)?)?;
-        self.apply(change);
-        Ok((id, frames))
-    }
-
     /// Ends the timeline with this id. If `id` is 0, ends all timelines and holds. Returns whether there was anything
     /// to end.
     pub fn cancel_keys(&mut self, id: u32) -> bool {
@@ -279,7 +258,8 @@ impl Machine {
         any
     }
 
-    fn apply(&mut self, change: KeyChange) {
+    /// Presses and releases the keys of a change from the keypad. Also reports the timelines that have ended.
+    pub fn apply(&mut self, change: KeyChange) {
         if change.clear != 0 {
             self.core.clear_keys(change.clear);
         }

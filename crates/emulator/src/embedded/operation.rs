@@ -124,12 +124,15 @@ impl Machine {
                 Value::None
             }
             Op::HoldKeys { keys, frames } => {
-                self.hold_keys(check_keys(keys)?, frames).map(|()| Value::None)?
+                let change = self.keypad.hold(check_keys(keys)?, frames)?;
+                self.apply(change);
+                Value::None
             }
 
             Op::PlayKeys { steps } => int(self.play(timeline::decode(&steps)?)?),
             Op::AppendKeys { steps } => {
-                let (id, frames) = self.append_keys(&steps)?;
+                let (id, frames, change) = self.keypad.append(timeline::decode(&steps)?)?;
+                self.apply(change);
                 Value::List(vec![Value::Text(id.to_string()), Value::Text(frames.to_string())])
             }
             Op::CancelKeys { id } => Value::Bool(self.cancel_keys(id)),
