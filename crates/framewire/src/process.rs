@@ -36,8 +36,8 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = &'static str>> {
     })
 }
 
-/// The exit code of a program that was stopped with Ctrl+C.
-pub const INTERRUPTED: i32 = 130;
+/// The exit code of a program that was stopped with Ctrl+C or, in `framewire bench`, with any signal.
+pub const INTERRUPTED: u8 = 130;
 
 /// Waits for Ctrl+C, or forever if the system cannot report it. Listens from this call on, even before the first poll.
 pub fn interrupt() -> impl Future<Output = ()> {

@@ -169,5 +169,5 @@ pub fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulat
 async fn end_at_once(interrupt: impl Future<Output = ()>) {
     interrupt.await;
     warn!("Ctrl+C: ended at once");
-    std::process::exit(process::INTERRUPTED);
+    std::process::exit(process::INTERRUPTED.into());
 }

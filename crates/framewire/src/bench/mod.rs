@@ -26,12 +26,10 @@ use std::time::SystemTime;
 use framewire_loadtest::Stop;
 use framewire_loadtest::report::{Report, Verdict, markdown};
 
+use crate::process::{INTERRUPTED, stop_signal};
 use measure::Bench;
 use output::Output;
 use target::BenchTarget;
-
-/// The exit code if a signal stopped the measurement.
-const STOPPED: u8 = 130;
 
 /// Arguments of `framewire bench`.
 #[derive(Debug, clap::Args)]
@@ -76,7 +74,7 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     let (probe, counter) = emulator::probe(args, &measured)?.unzip();
     if stop.stopped() {
         // Nothing was measured, so the files of an earlier report stay.
-        return Ok(ExitCode::from(STOPPED));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
 
     let info = measured.info(args, counter);
@@ -100,7 +98,7 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
         None => report.verdict.as_ref().is_some_and(|verdict| !verdict.missed.is_empty()),
     };
     let code = if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    Ok(if report.cut_short { ExitCode::from(STOPPED) } else { code })
+    Ok(if report.cut_short { ExitCode::from(INTERRUPTED) } else { code })
 }
 
 /// The command line for the report, without secrets in headers. It also leaves out the folders of the program and of
@@ -144,12 +142,12 @@ fn without_secret(word: &str) -> String {
 fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let signal = runtime.block_on(async { crate::process::stop_signal() })?;
+    let signal = runtime.block_on(async { stop_signal() })?;
     std::thread::spawn(move || {
         runtime.block_on(async {
             let name = signal.await;
             // Begin to listen before the line is printed, so that a signal right after the line is not lost.
-            let again = crate::process::stop_signal();
+            let again = stop_signal();
             crate::output::notice(format_args!(
                 "{name}: ending early and reporting what was measured; repeat the signal to end at once"
             ));
@@ -157,7 +155,7 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
             if let Ok(again) = again {
                 again.await;
             }
-            std::process::exit(STOPPED.into());
+            std::process::exit(INTERRUPTED.into());
         });
     });
     Ok(())
