@@ -11,7 +11,9 @@ use anyhow::{Context, bail};
 #[cfg(feature = "embedded")]
 use framewire_emulator::Embedded;
 #[cfg(feature = "embedded")]
-use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, Rom, SaveType};
+use framewire_emulator::embedded::{
+    Config, Console, Hardware, Mods, Options as CoreOptions, Patching, Rom, SaveType,
+};
 use framewire_emulator::{Attached, Emulator};
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
@@ -226,7 +228,7 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
     let scripts = settings.lua.clone();
     let (paused, mods) = (settings.paused, mods(settings, name)?);
     let history = settings.history();
-    let config = Config { rom, speed, paused, clock, scripts, history, mods, console: console::new };
+    let config = Config { rom, speed, paused, clock, scripts, history, mods, console };
     let embedded = match &settings.channel {
         None => Embedded::start(config)?,
         Some(name) => on_channel(config, name)?,
@@ -297,21 +299,18 @@ fn embed(_name: &str, _rom: Option<&Path>, _settings: &Settings) -> anyhow::Resu
     )
 }
 
+/// A receiver of the log lines of an embedded core, which writes them to this program's log.
 #[cfg(feature = "embedded")]
-mod console {
-    use framewire_emulator::embedded::Console;
+fn console() -> Console {
     use framewire_libmgba::Level;
-    use tracing::{debug, error, info, warn};
+    use tracing::{debug, error, warn};
 
-    /// A receiver of the log lines of an embedded core, which writes them to this program's log.
-    pub fn new() -> Console {
-        Box::new(|level, line| match level {
-            Level::Debug | Level::Stub | Level::GameError => debug!(target: "framewire::console", "{line}"),
-            Level::Info => info!(target: "framewire::console", "{line}"),
-            Level::Warn => warn!(target: "framewire::console", "{line}"),
-            Level::Error | Level::Fatal => error!(target: "framewire::console", "{line}"),
-        })
-    }
+    Box::new(|level, line| match level {
+        Level::Debug | Level::Stub | Level::GameError => debug!(target: "framewire::console", "{line}"),
+        Level::Info => info!(target: "framewire::console", "{line}"),
+        Level::Warn => warn!(target: "framewire::console", "{line}"),
+        Level::Error | Level::Fatal => error!(target: "framewire::console", "{line}"),
+    })
 }
 
 #[cfg(test)]
