@@ -2,7 +2,7 @@
 //! server.
 
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -91,7 +91,7 @@ impl GameArgs {
     /// Brings the game to the point where the command begins: loads the state, runs frames and plays keys.
     pub fn prepare(&self, client: &Client) -> Result<(), Failure> {
         if let Some(file) = &self.state {
-            load(client, file)?;
+            client.upload("/v1/state", &state::load_file(file)?)?;
         }
         advance(client, self.after.into())?;
         if let Some(keys) = &self.keys {
@@ -210,11 +210,6 @@ impl Drop for Game {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Loads a state from a file.
-fn load(client: &Client, file: &Path) -> Result<(), Failure> {
-    client.upload("/v1/state", &state::load_file(file)?).map(drop)
 }
 
 /// Runs frames.
