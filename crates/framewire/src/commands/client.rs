@@ -271,9 +271,8 @@ impl Client {
 
     /// The error for a reply with this status.
     fn failed(&self, status: u16, body: &[u8]) -> Failure {
-        let problem: Option<Value> = serde_json::from_slice(body).ok();
-        let detail = problem.as_ref().and_then(|problem| problem.get("detail")).and_then(Value::as_str);
-        let Some(detail) = detail else {
+        let problem: Value = serde_json::from_slice(body).unwrap_or_default();
+        let Some(detail) = problem["detail"].as_str() else {
             let text = String::from_utf8_lossy(body);
             let text: String = text.trim().chars().take(300).collect();
             return Failure::Connection(format!(

@@ -77,10 +77,10 @@ fn is_in_name(char: char) -> bool {
 fn candidates(word: &OsStr, before: &str) -> Vec<CompletionCandidate> {
     let Some(word) = word.to_str() else { return Vec::new() };
     let Ok(list) = ask(word) else { return Vec::new() };
-    let symbols = list.get("symbols").and_then(Value::as_array).into_iter().flatten();
+    let symbols = list["symbols"].as_array().into_iter().flatten();
     let candidate = |symbol: &Value| {
-        let name = symbol.get("name")?.as_str().filter(|name| name.starts_with(word))?;
-        let help = symbol.get("doc").and_then(Value::as_str).map(|doc| doc.to_owned().into());
+        let name = symbol["name"].as_str().filter(|name| name.starts_with(word))?;
+        let help = symbol["doc"].as_str().map(|doc| doc.to_owned().into());
         Some(CompletionCandidate::new(format!("{before}{name}")).help(help))
     };
     symbols.filter_map(candidate).collect()

@@ -194,9 +194,8 @@ impl Game {
     /// The result in a reply.
     fn result(reply: &Value) -> Result<&Value, Failure> {
         if let Some(problem) = reply.pointer("/error/data") {
-            let status = problem.get("status").and_then(Value::as_u64).unwrap_or_default();
-            let detail = problem.get("detail").and_then(Value::as_str);
-            let detail = detail.map_or_else(|| reply.to_string(), str::to_owned);
+            let status = problem["status"].as_u64().unwrap_or_default();
+            let detail = problem["detail"].as_str().map_or_else(|| reply.to_string(), str::to_owned);
             return Err(refused(status.try_into().unwrap_or_default(), &detail));
         }
         field(reply, "result")

@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.no_wait {
         return Ok(());
     }
-    match reply.get("over").and_then(|over| over.get("cancelled")).and_then(Value::as_bool) {
+    match reply["over"]["cancelled"].as_bool() {
         Some(false) => Ok(()),
         Some(true) => {
             Err(Failure::Refused("the keys were released early: another client cancelled them".to_owned()))
@@ -72,7 +72,7 @@ fn with_pause(failure: Failure, client: &Client) -> Failure {
         other => return other,
     };
     let state = client.get("/v1/emulator").and_then(|reply| reply.json());
-    if state.is_ok_and(|state| state.get("run").and_then(Value::as_str) == Some("paused")) {
+    if state.is_ok_and(|state| state["run"] == "paused") {
         Failure::Refused(format!(
             "{why}\n  the emulator is paused; POST /v1/resume continues it, and DELETE /v1/input cancels keys that wait"
         ))

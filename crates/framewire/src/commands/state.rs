@@ -133,18 +133,17 @@ fn slot(
     let number = place.slot.unwrap_or_default();
     let ops = json!({"ops": [{"op": op, "slot": number, "flags": flags}]});
     let reply = client.change("POST", "/v1/batch", &ops.to_string())?.json()?;
-    let result = field(&reply, "results")?.get(0).cloned().unwrap_or_default();
+    let result = &field(&reply, "results")?[0];
     if let Some(problem) = result.get("error") {
-        let detail = problem.get("detail").and_then(|detail| detail.as_str());
         // The user does not know of the batch, so the error does not name its operation.
-        let detail = detail.map(|detail| {
+        let detail = problem["detail"].as_str().map(|detail| {
             let rest = detail.strip_prefix("ops[0]");
             rest.map_or(detail, |rest| rest.trim_start_matches(['.', ':', ' ']))
         });
         return Err(Failure::Refused(detail.map_or_else(|| problem.to_string(), str::to_owned)));
     }
     // A stock mGBA returns false, without a reason.
-    if result.get("value") == Some(&false.into()) {
+    if result["value"] == false {
         return Err(Failure::Refused(format!(
             "the emulator could not do it ({op}, slot {number}); to load a slot, save it first; to save one, make the \
              ROM's folder writable"

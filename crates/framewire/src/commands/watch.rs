@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// changes is printed as a whole and counts as one.
 fn show(args: &Args, name: &str, data: &Value, most: u64) -> Result<u64, Failure> {
     if name == "end" {
-        let detail = data.get("detail").and_then(Value::as_str).unwrap_or("the server gave no reason");
+        let detail = data["detail"].as_str().unwrap_or("the server gave no reason");
         return Err(Failure::Connection(format!("the watch ended: {detail}")));
     }
     if args.server.json {
