@@ -192,8 +192,7 @@ impl Settings {
     }
 
     /// These settings, completed with those of `fallback`.
-    fn or(self, fallback: Settings) -> Settings {
-        let mut fallback = fallback;
+    fn or(self, mut fallback: Settings) -> Settings {
         if !self.attach.is_empty() || !self.rom.is_empty() {
             // The fallback's settings for its game are dropped together with that game.
             fallback = Settings {
