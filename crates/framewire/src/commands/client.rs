@@ -54,7 +54,6 @@ pub struct Client {
 }
 
 /// A reply with a status that means success.
-#[derive(Default)]
 pub struct Reply {
     headers: HeaderMap,
     /// The body.
