@@ -266,15 +266,14 @@ impl<'a> Player<'a> {
         let watch = emulator.watch(request);
         let clock_known = recording.head().clock != WALL;
         let report = Report { clock_known, ..Report::default() };
-        let (begun, before) = (false, None);
         Player {
             emulator,
             recording,
             options,
             every,
             watch,
-            begun,
-            before,
+            begun: false,
+            before: None,
             first: 0,
             report,
             compared: Vec::new(),
