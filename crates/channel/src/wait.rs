@@ -66,23 +66,6 @@ pub fn spin(_: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
     is_ready()
 }
 
-/// Spins, then sleeps, until `is_ready` returns true. Parameters and errors are those of [`sleep`]; `spin_time` is part
-/// of the `timeout`.
-pub fn wait<M: Memory>(
-    memory: &M,
-    side: Side,
-    sleeper: Sleeper,
-    spin_time: Duration,
-    timeout: Option<Duration>,
-    damage: impl Fn() -> Option<&'static str>,
-    mut is_ready: impl FnMut() -> bool,
-) -> Result<(), Error> {
-    if spin(spin_time.min(timeout.unwrap_or(spin_time)), &mut is_ready) {
-        return Ok(());
-    }
-    sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), damage, is_ready)
-}
-
 /// When a wait with this time limit ends; `None` without a limit, or if the end is too late for an `Instant`.
 pub fn deadline(timeout: Option<Duration>) -> Option<Instant> {
     timeout.and_then(|timeout| Instant::now().checked_add(timeout))

@@ -142,10 +142,14 @@ impl<M: Memory> Sender<M> {
             if is_possible { None } else { Some("the other side has read messages that were not sent") }
         };
         let mut place = None;
-        wait::wait(&*memory, side, Sleeper::Writer(side), spin, timeout, damage, || {
+        let mut is_ready = || {
             place = self.find(length);
             place.is_some()
-        })?;
+        };
+        if !wait::spin(spin.min(timeout.unwrap_or(spin)), &mut is_ready) {
+            let rest = timeout.map(|timeout| timeout.saturating_sub(spin));
+            wait::sleep(&*memory, side, Sleeper::Writer(side), rest, damage, is_ready)?;
+        }
         place.ok_or(Error::Timeout)
     }
 
