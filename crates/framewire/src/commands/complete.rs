@@ -61,11 +61,8 @@ pub fn symbols() -> ArgValueCompleter {
 pub fn expressions() -> ArgValueCompleter {
     ArgValueCompleter::new(|word: &OsStr| {
         let text = word.to_string_lossy();
-        let begin = text
-            .rfind(|char: char| !is_in_name(char))
-            .map_or(0, |at| at + text[at..].chars().next().map_or(0, char::len_utf8));
-        let (before, name) = text.split_at(begin);
-        candidates(OsStr::new(name), before)
+        let before = text.trim_end_matches(is_in_name);
+        candidates(OsStr::new(&text[before.len()..]), before)
     })
 }
 
