@@ -147,9 +147,7 @@ impl Frame {
             kind::GOODBYE => Frame::Goodbye(reader.get()?),
             kind::EVENT => Frame::Event(reader.get()?),
             kind::TRACE => Frame::Trace { id: reader.get()?, name: reader.get()? },
-            value => {
-                return Err(DecodeError::Unknown { what: "frame kind", value });
-            }
+            value => return Err(DecodeError::Unknown { what: "frame kind", value }),
         };
         reader.finish()?;
         Ok(frame)
@@ -193,16 +191,12 @@ impl Decoder {
     /// The next complete frame, or `None` until more bytes arrive. After an error, the stream cannot be used any more.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let rest = &self.buffer[self.consumed..];
-        let Some((head, body)) = rest.split_first_chunk::<4>() else {
-            return Ok(None);
-        };
+        let Some((head, body)) = rest.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*head) as usize;
         if length == 0 || length > MAX_FRAME {
             return Err(FrameError::Length(length));
         }
-        let Some(body) = body.get(..length) else {
-            return Ok(None);
-        };
+        let Some(body) = body.get(..length) else { return Ok(None) };
         let frame = Frame::decode(body)?;
         self.consumed += 4 + length;
         Ok(Some(frame))

@@ -106,12 +106,9 @@ pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
             .ok_or_else(unreadable),
         ResultKind::Text => Ok(Value::Text(reply.to_owned())),
         ResultKind::Bytes => parse_hex_pairs(reply).map(Value::Bytes).ok_or_else(unreadable),
-        ResultKind::Names => Ok(Value::List(
-            reply
-                .split(',')
-                .filter(|name| !name.is_empty())
-                .map(|name| Value::Text(name.to_owned()))
-                .collect(),
-        )),
+        ResultKind::Names => {
+            let names = reply.split(',').filter(|name| !name.is_empty());
+            Ok(Value::List(names.map(|name| Value::Text(name.to_owned())).collect()))
+        }
     }
 }

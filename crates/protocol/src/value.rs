@@ -44,15 +44,11 @@ impl Value {
             tag::TEXT => Value::Text(reader.get()?),
             tag::BYTES => Value::Bytes(reader.get()?),
             tag::LIST if !inside_list => {
-                let count = reader.get::<u16>()? as usize;
-                (0..count)
-                    .map(|_| Value::decode_at(reader, true))
-                    .collect::<Result<_, _>>()
-                    .map(Value::List)?
+                let count = reader.get::<u16>()?;
+                let items = (0..count).map(|_| Value::decode_at(reader, true)).collect::<Result<_, _>>()?;
+                Value::List(items)
             }
-            value => {
-                return Err(DecodeError::Unknown { what: "value tag", value });
-            }
+            value => return Err(DecodeError::Unknown { what: "value tag", value }),
         })
     }
 }
