@@ -54,12 +54,9 @@ export class Symbols {
    * @type {(address: number) => SymbolInfo | undefined}
    */
   around(address) {
-    /** @type {SymbolInfo | undefined} */
-    let best;
-    for (const symbol of this.all.value) {
-      if (symbol.address <= address && address < symbol.address + sizeOf(symbol)) best = symbol;
-    }
-    return best;
+    return this.all.value.findLast(
+      (symbol) => symbol.address <= address && address < symbol.address + sizeOf(symbol),
+    );
   }
 
   /**
