@@ -196,9 +196,8 @@ function compress(indices, bits) {
       continue;
     }
     out.put(code, size);
-    code = index;
     if (next < CODES) {
-      known[((out.last << 8) | index) >>> 0] = next;
+      known[(code << 8) | index] = next;
       if (next === 1 << size) size += 1;
       next += 1;
     } else {
@@ -207,6 +206,7 @@ function compress(indices, bits) {
       next = clear + 2;
       size = bits + 1;
     }
+    code = index;
   }
   out.put(code, size);
   // A decoder defines one more code here, and that can make the next code longer.
@@ -217,8 +217,6 @@ function compress(indices, bits) {
 
 /** Packs codes into bytes, and bytes into blocks. */
 class CodeWriter {
-  /** The last code. */
-  last = 0;
   /** @type {number[]} */
   #bytes = [];
   #bits = 0;
@@ -233,7 +231,6 @@ class CodeWriter {
 
   /** @type {(code: number, size: number) => void} */
   put(code, size) {
-    this.last = code;
     this.#held |= code << this.#bits;
     this.#bits += size;
     while (this.#bits >= 8) {
