@@ -30,14 +30,11 @@ const TESTS = /** @type {const} */ ([
 ]);
 
 /**
- * A search that the server keeps.
- * @typedef {object} Search
- * @property {number} id
- * @property {number} count
- * @property {number} undoable How many steps can be undone.
+ * A search that the server keeps. `count` is the number of its candidates.
+ * @typedef {{ id: number, count: number }} Search
  */
 
-/** @typedef {FoundPlace & { value: number, previous: number | null }} Candidate */
+/** @typedef {FoundPlace & { value: number }} Candidate */
 
 /** @type {(app: App, use: PlaceUse) => HTMLElement} */
 export function searcher(app, use) {

@@ -21,13 +21,7 @@ import { download } from "./transport.js";
 
 /**
  * An entry of the server's list of snapshots.
- * @typedef {object} Snapshot
- * @property {string} name
- * @property {string} title
- * @property {number} frame
- * @property {string} time RFC 3339.
- * @property {string} note
- * @property {number} size
+ * @typedef {{ name: string, time: string, frame: number }} Snapshot
  */
 
 /** The time between two updates of the list. */

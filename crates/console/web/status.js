@@ -22,7 +22,6 @@ import { Subscription } from "./subscription.js";
  * @property {string | null} code
  * @property {string | null} script_version
  * @property {string | null} library_version
- * @property {string | null} library_build
  * @property {string | null} address
  * @property {string | null} problem
  * @property {string | null} [save_problem] The reason why the battery save cannot be written, if it cannot.
