@@ -122,8 +122,7 @@ function tileSet(label, first, bits, palettes) {
 
 /** @type {(memory: Memory, index: number) => Sprite} */
 function sprite(memory, index) {
-  const [a, b, c] = [0, 2, 4].map((at) => halfword(memory.oam, index * 8 + at));
-  if (a === undefined || b === undefined || c === undefined) throw new Error("a sprite has three halfwords");
+  const [a = 0, b = 0, c = 0] = [0, 2, 4].map((at) => halfword(memory.oam, index * 8 + at));
   const affine = (a & 0x100) !== 0;
   const [width = 0, height = 0] = SIZES[((a >> 14) & 3) * 4 + ((b >> 14) & 3)] ?? [];
   const scale = affine && (a & 0x200) !== 0 ? 2 : 1;

@@ -139,7 +139,7 @@ export class GraphicsPanel {
   #save() {
     if (!this.#graphics) return;
     const name = `${this.#open.value.toLowerCase()}.png`;
-    this.#view?.canvas()?.toBlob((blob) => {
+    this.#view?.canvas().toBlob((blob) => {
       if (blob) saveFile(blob, name);
     });
   }

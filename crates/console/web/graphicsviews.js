@@ -17,7 +17,7 @@ import { blank, drawPalettes, drawTile, drawTiles, TILE } from "./tiles.js";
  * @property {HTMLElement} element
  * @property {(graphics: Graphics) => void} show
  * @property {(graphics: Graphics) => Detail | undefined} detail Describes the part that the user points at.
- * @property {() => HTMLCanvasElement | undefined} canvas The picture that the user can save as a file.
+ * @property {() => HTMLCanvasElement} canvas The picture that the user can save as a file.
  */
 
 /**
@@ -212,7 +212,7 @@ export class SpritesView {
     return detail;
   }
 
-  /** @returns {HTMLCanvasElement | undefined} The chosen sprite, or all listed sprites if none is chosen. */
+  /** @returns {HTMLCanvasElement} The chosen sprite, or all listed sprites if none is chosen. */
   canvas() {
     const chosen = this.#items[this.#chosen ?? -1];
     if (chosen && !chosen.item.hidden) return chosen.canvas;

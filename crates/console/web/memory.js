@@ -252,9 +252,7 @@ export class MemoryPanel {
     const chosen = this.#chosen;
     if (chosen) return { start: 0, end: chosen.size };
     if (this.#gameBoy) return { start: 0, end: 0x1_0000 };
-    const around = this.#domains.find(
-      ({ base, size }) => this.#start >= base && this.#start < base + size && size > 0,
-    );
+    const around = this.#domains.find(({ base, size }) => this.#start >= base && this.#start < base + size);
     const block = this.#start - (this.#start % 0x100_0000);
     return around
       ? { start: around.base, end: around.base + around.size }
