@@ -22,6 +22,8 @@ export function openPalette(all) {
   const dialog = el("dialog", { class: "palette", "aria-label": "Commands" }, input, list);
   // A command that lasts until its key is released cannot be started here.
   const startable = all.filter(({ release }) => release === undefined);
+  const titles = startable.map(({ title }) => title);
+  const listed = startable.filter(({ title }, index) => titles.indexOf(title) === index);
   /** @type {readonly Command[]} */
   let found = [];
   let chosen = 0;
@@ -32,12 +34,7 @@ export function openPalette(all) {
   };
   const show = () => {
     const words = input.value.toLowerCase().split(/\s+/);
-    const titles = new Set();
-    found = startable.filter(({ title }) => {
-      const matches = words.every((word) => title.toLowerCase().includes(word)) && !titles.has(title);
-      if (matches) titles.add(title);
-      return matches;
-    });
+    found = listed.filter(({ title }) => words.every((word) => title.toLowerCase().includes(word)));
     chosen = Math.max(0, Math.min(chosen, found.length - 1));
     const options = found.map((command, number) => {
       const option = el(
