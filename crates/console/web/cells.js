@@ -68,13 +68,12 @@ export class CellPicture {
    */
   show(picture, zoom, boxes = []) {
     paint(this.canvas, picture);
-    const { width, height } = picture;
-    this.#sheet.style.setProperty("width", `${width * zoom}px`);
+    this.#sheet.style.setProperty("width", `${picture.width * zoom}px`);
     fill(
       this.#boxes,
       ...boxes.map((box) => {
         const mark = el("div", { class: "box" });
-        placeMark(mark, box, width, height);
+        placeMark(mark, box, picture);
         return mark;
       }),
     );
@@ -126,7 +125,7 @@ export class CellPicture {
     if (!cell) return;
     const size = this.#size;
     const box = { x: cell.column * size, y: cell.row * size, width: size, height: size };
-    placeMark(this.#chosenMark, box, this.canvas.width, this.canvas.height);
+    placeMark(this.#chosenMark, box, this.canvas);
   }
 
   /** @param {KeyboardEvent} event */

@@ -132,7 +132,7 @@ function spriteOf({ colour, vram, oam, io, sprite }, index) {
   return {
     index,
     place: onBus(0xfe00 + index * 4, 4),
-    shown: isOn(box, SCREEN.width, SCREEN.height),
+    shown: isOn(box, SCREEN),
     box,
     tilePlace: inVram(first, 16),
     facts: [

@@ -143,7 +143,7 @@ function sprite(memory, index) {
   return {
     index,
     place: onBus(OAM + index * 8, 8),
-    shown: width > 0 && (affine || (a & 0x200) === 0) && isOn(box, SCREEN.width, SCREEN.height),
+    shown: width > 0 && (affine || (a & 0x200) === 0) && isOn(box, SCREEN),
     box,
     tilePlace: onBus(VRAM + first, bits * TILE),
     facts: [

@@ -12,10 +12,10 @@ export class Marks {
 }
 
 /**
- * Places a mark over a box of a picture. `width` and `height` are the size of the picture.
- * @type {(mark: HTMLElement, box: Box, width: number, height: number) => void}
+ * Places a mark over a box of a picture.
+ * @type {(mark: HTMLElement, box: Box, picture: { width: number, height: number }) => void}
  */
-export function placeMark(mark, box, width, height) {
+export function placeMark(mark, box, { width, height }) {
   const { style } = mark;
   style.setProperty("left", `${(box.x / width) * 100}%`);
   style.setProperty("top", `${(box.y / height) * 100}%`);

@@ -48,10 +48,10 @@ export function screen(app) {
   app.marks.box.follow((box) => {
     mark.hidden = box === undefined;
     if (!box) return;
-    const { width, height } = video.shape.value;
+    const shape = video.shape.value;
     // Only the picture of a Super Game Boy has this width. It has a border around the game's screen.
-    const [left, top] = width === 256 ? [48, 40] : [0, 0];
-    placeMark(mark, { ...box, x: box.x + left, y: box.y + top }, width, height);
+    const [left, top] = shape.width === 256 ? [48, 40] : [0, 0];
+    placeMark(mark, { ...box, x: box.x + left, y: box.y + top }, shape);
   });
   followDevicePixels();
   const update = () => show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);

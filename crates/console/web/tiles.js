@@ -181,13 +181,10 @@ export function drawPalettes(palettes) {
 
 /**
  * Whether a part of a box is on the screen.
- * @param {Box} box
- * @param {number} width The width of the screen.
- * @param {number} height
- * @returns {boolean}
+ * @type {(box: Box, screen: { width: number, height: number }) => boolean}
  */
-export function isOn({ x, y, width: wide, height: high }, width, height) {
-  return x < width && y < height && x + wide > 0 && y + high > 0;
+export function isOn({ x, y, width, height }, screen) {
+  return x < screen.width && y < screen.height && x + width > 0 && y + height > 0;
 }
 
 /** @type {(flipX?: boolean, flipY?: boolean) => string} */
