@@ -2,7 +2,7 @@
 
 import { attempt } from "./app.js";
 import { ENDINGS, isLanguage, LANGUAGES, language } from "./code.js";
-import { about, button, choice, empty, field } from "./controls.js";
+import { about, button, choice, emptyEntry, field } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { target } from "./curl.js";
 import { saveFile } from "./transport.js";
@@ -36,7 +36,7 @@ export function activity(app) {
   const show = () => {
     const log = app.api.log.value;
     if (log.length === 0)
-      fill(list, el("li", {}, empty("No requests yet. Each action on this page sends one request.")));
+      fill(list, emptyEntry("No requests yet. Each action on this page sends one request."));
     else fill(list, ...log.map((done) => row(app, done)));
   };
   app.api.log.follow(show);

@@ -167,9 +167,9 @@ export function about(...text) {
 }
 
 /**
- * The text that an empty panel shows.
+ * The only entry of a list that is empty, with a text that explains why.
  * @type {(text: string) => HTMLElement}
  */
-export function empty(text) {
-  return el("p", { class: "empty" }, text);
+export function emptyEntry(text) {
+  return el("li", { class: "nothing" }, el("p", { class: "empty" }, text));
 }

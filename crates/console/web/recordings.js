@@ -3,7 +3,7 @@
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
-import { about, button, choice, disable, empty, entryButton, field, lineForm } from "./controls.js";
+import { about, button, choice, disable, emptyEntry, entryButton, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill, setText } from "./dom.js";
 import { RATE } from "./gif.js";
@@ -133,8 +133,7 @@ export class RecordingsPanel {
       this.#names = recordings.map(({ name }) => name);
       this.#show(recordings);
     } catch (error) {
-      if (error instanceof ApiError && error.status >= 400)
-        fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
+      if (error instanceof ApiError && error.status >= 400) fill(this.#list, emptyEntry(textOf(error)));
       this.#shown = "";
     }
     return this.#recording ? EVERY_MS_RECORDING : EVERY_MS;
@@ -164,7 +163,7 @@ export class RecordingsPanel {
     if (text === this.#shown) return;
     this.#shown = text;
     if (recordings.length === 0) {
-      fill(this.#list, !this.#recording && el("li", { class: "nothing" }, empty("No recordings yet.")));
+      fill(this.#list, !this.#recording && emptyEntry("No recordings yet."));
       return;
     }
     const newest = [...recordings].sort((a, b) => Date.parse(b.time) - Date.parse(a.time));

@@ -4,7 +4,7 @@ import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
 import { Comparison } from "./compare.js";
-import { button, empty, entryButton, field, lineForm } from "./controls.js";
+import { button, emptyEntry, entryButton, field, lineForm } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { fileButton, loadState } from "./files.js";
@@ -105,8 +105,7 @@ export class SnapshotsPanel {
     } catch (error) {
       // If the server did not answer, the list stays, because it may still be correct. The header shows that the server
       // does not answer.
-      if (error instanceof ApiError && error.status >= 400)
-        fill(this.#list, el("li", { class: "nothing" }, empty(textOf(error))));
+      if (error instanceof ApiError && error.status >= 400) fill(this.#list, emptyEntry(textOf(error)));
       this.#shown = "";
     }
     return EVERY_MS;
@@ -119,7 +118,7 @@ export class SnapshotsPanel {
     this.#shown = text;
     if (snapshots.length === 0) {
       const none = "No snapshots yet. A snapshot saves the current state of the game with its picture.";
-      fill(this.#list, el("li", { class: "nothing" }, empty(none)));
+      fill(this.#list, emptyEntry(none));
       return;
     }
     const newest = [...snapshots].sort((a, b) => Date.parse(b.time) - Date.parse(a.time));

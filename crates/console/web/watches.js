@@ -1,7 +1,7 @@
 /** The watches panel: expressions over memory with their current values and small plots. */
 
 import { textOf } from "./app.js";
-import { button, codeInput, empty, field, lineForm } from "./controls.js";
+import { button, codeInput, emptyEntry, field, lineForm } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { plot } from "./plot.js";
 import { Redraw } from "./redraw.js";
@@ -122,11 +122,9 @@ export class WatchesPanel {
       this.#rows.set(text, row);
       this.#list.append(row.element);
     }
-    this.#list.querySelector(".empty")?.parentElement?.remove();
+    this.#list.querySelector(".nothing")?.remove();
     if (texts.length === 0)
-      this.#list.append(
-        el("li", {}, empty("No watches yet. Enter an expression, or select a symbol below.")),
-      );
+      this.#list.append(emptyEntry("No watches yet. Enter an expression, or select a symbol below."));
     this.#subscription.watch(this.#redraw.visible ? texts : []);
   }
 
