@@ -63,12 +63,10 @@ export function linkPanel(app, latency, rate, losses) {
     say("Emulator", `${emulator.frames_per_second.toFixed(1)} frames/s`);
     say("Frame", emulator.frame.toLocaleString("en"));
     say("Game", [emulator.title, emulator.code].filter(Boolean).join(" · ") || "–");
-    say(
-      "Where",
-      emulator.kind === "embedded" ? "embedded in the server" : `mGBA at ${emulator.address ?? "?"}`,
-    );
-    const version = emulator.kind === "embedded" ? emulator.library_version : emulator.script_version;
-    say("Version", version ? `${emulator.kind === "embedded" ? "libmgba" : "script"} ${version}` : "–");
+    const isEmbedded = emulator.kind === "embedded";
+    say("Where", isEmbedded ? "embedded in the server" : `mGBA at ${emulator.address ?? "?"}`);
+    const version = isEmbedded ? emulator.library_version : emulator.script_version;
+    say("Version", version ? `${isEmbedded ? "libmgba" : "script"} ${version}` : "–");
   });
   return el(
     "div",
