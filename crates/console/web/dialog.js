@@ -16,7 +16,7 @@ import { el, freshId } from "./dom.js";
  * @type {(api: Api, question: string, detail: string, yes: string) => Promise<boolean>}
  */
 export async function confirm(api, question, detail, yes) {
-  return api.copying.value || (await ask(question, yes, "danger", el("p", {}, detail))) !== undefined;
+  return api.copying.value || ask(question, yes, "danger", el("p", {}, detail));
 }
 
 /**
@@ -32,11 +32,11 @@ export async function prompt(question, label, value, yes) {
     autocomplete: "off",
     id: freshId("field"),
   });
-  const answered = await ask(question, yes, "primary", el("label", { for: input.id }, label), input);
-  return answered === undefined ? undefined : input.value.trim() || undefined;
+  const confirmed = await ask(question, yes, "primary", el("label", { for: input.id }, label), input);
+  return confirmed ? input.value.trim() || undefined : undefined;
 }
 
-/** @type {(question: string, yes: string, kind: string, ...content: Child[]) => Promise<"yes" | undefined>} */
+/** @type {(question: string, yes: string, kind: string, ...content: Child[]) => Promise<boolean>} */
 function ask(question, yes, kind, ...content) {
   const title = el("h2", { id: freshId("title") }, question);
   const dialog = el("dialog", { "aria-labelledby": title.id });
@@ -56,7 +56,7 @@ function ask(question, yes, kind, ...content) {
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
       dialog.remove();
-      resolve(dialog.returnValue === "yes" ? "yes" : undefined);
+      resolve(dialog.returnValue === "yes");
     });
   });
 }
