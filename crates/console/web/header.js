@@ -113,8 +113,7 @@ function saveBadge(app) {
  * @type {(app: App) => HTMLElement}
  */
 function viewOnlyBadge(app) {
-  const badge = el("p", { class: "badge", role: "status" }, "View only");
-  badge.dataset.tone = "wait";
+  const badge = el("p", { class: "badge", role: "status", "data-tone": "wait" }, "View only");
   badge.ariaDescription = VIEW_ONLY;
   app.api.viewOnly.follow((only) => {
     badge.hidden = !only;

@@ -65,10 +65,9 @@ export function pad(controller, status) {
 function keyButton(key, controller) {
   const button = el(
     "button",
-    { type: "button", class: `key key-${key.toLowerCase()}`, "data-key": key },
+    { type: "button", class: `key key-${key.toLowerCase()}`, "data-key": key, "aria-label": key },
     label(key),
   );
-  button.setAttribute("aria-label", key);
   // The style sheet draws the hint, so it is not part of the button's name.
   mapping.follow((from) => {
     button.dataset.hint = nameOf(key, from);
