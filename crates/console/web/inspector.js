@@ -36,27 +36,26 @@ export function inspector(memory) {
     list.append(el("div", {}, el("dt", {}, type), value));
   }
   const type = choice(TYPES.map((name) => [name, name]));
+  const selectedType = () => /** @type {Type} */ (type.value);
   const input = codeInput({ class: "value", placeholder: "new value" });
   const form = lineForm(
     () => {
       const value = newValue();
-      if (value !== undefined) void memory.write(shown, value, /** @type {Type} */ (type.value));
+      if (value !== undefined) void memory.write(shown, value, selectedType());
     },
     field("Type", type, true),
     field("New value, decimal or 0x hex", input, true),
     el("button", { type: "submit" }, "Write"),
     button({ label: "Freeze", hint: "Write the value now, and after each frame" }, async () => {
       const value = newValue();
-      if (value !== undefined) await memory.freeze(shown, value, /** @type {Type} */ (type.value));
+      if (value !== undefined) await memory.freeze(shown, value, selectedType());
     }),
-    button({ icon: "plus", label: "Watch" }, () =>
-      memory.watch(expression(memory, shown, /** @type {Type} */ (type.value))),
-    ),
+    button({ icon: "plus", label: "Watch" }, () => memory.watch(expression(memory, shown, selectedType()))),
   );
   /** The value that the user entered, if it is valid for the selected type. */
   const newValue = () => {
     const value = Number(input.value.trim());
-    input.setCustomValidity(problemOf(input.value, value, /** @type {Type} */ (type.value)));
+    input.setCustomValidity(problemOf(input.value, value, selectedType()));
     return form.reportValidity() ? value : undefined;
   };
   // A value that is wrong for one type can be valid for another. While a problem is set, the browser sends no `submit`.
