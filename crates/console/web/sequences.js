@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { about, button, field, lineForm } from "./controls.js";
+import { about, button, codeInput, field, lineForm } from "./controls.js";
 import { el, setText } from "./dom.js";
 import { setting } from "./settings.js";
 import { toast } from "./toast.js";
@@ -20,7 +20,7 @@ const PLAYING = "Playing…";
 /** @type {(app: App) => HTMLElement} */
 export function sequencesPanel(app) {
   const kept = setting("sequence", EXAMPLE, (value) => typeof value === "string");
-  const text = el("input", { type: "text", value: kept.value, spellcheck: "false", autocomplete: "off" });
+  const text = codeInput({ value: kept.value });
   text.addEventListener("input", () => kept.set(text.value));
   const result = el("p", { class: "note", role: "status" });
   /** How many sequences of this page are playing. Sequences with different keys can play at the same time. */
