@@ -72,14 +72,13 @@ export class Comparison {
 
   async #compare() {
     await attempt(async () => {
-      const to = this.#to.value === NOW ? {} : { to: this.#to.value };
       const emulator = this.#app.api.emulator.value;
       this.#asked += 1;
       const asked = this.#asked;
       /** @type {{ ranges: Range[], total: number, bytes: number }} */
       const { ranges, total, bytes } = await this.#app.api.read("/v1/snapshots/diff", {
         from: this.#from.value,
-        ...to,
+        to: this.#to.value === NOW ? undefined : this.#to.value,
         encoding: "hex",
         limit: MOST,
       });
