@@ -76,10 +76,7 @@ export function gameBoyGraphics(frame, state) {
   };
 }
 
-/**
- * @param {Uint8Array} state
- * @param {boolean} colour
- */
+/** @type {(state: Uint8Array, colour: boolean) => { background: Palette[], sprite: Palette[] }} */
 function palettes(state, colour) {
   /** @type {(label: string, index: number, place: Place) => Palette} */
   const at = (label, index, place) => ({ label, place, colours: coloursOf(state, PALETTES + index * 8, 4) });

@@ -61,10 +61,7 @@ function delay(ticks, index, end) {
   return next === undefined ? Math.max(LAST, shown) : shown;
 }
 
-/**
- * @param {number} width
- * @param {number} height
- */
+/** @type {(width: number, height: number) => Uint8Array<ArrayBuffer>} */
 function header(width, height) {
   return Uint8Array.of(
     ...[..."GIF89a"].map((letter) => letter.charCodeAt(0)),

@@ -428,10 +428,7 @@ function rows() {
   return TALL.matches ? 32 : 16;
 }
 
-/**
- * @param {number} size In bytes.
- * @returns {string}
- */
-function sizeText(size) {
-  return size < 1024 ? `${size} bytes` : `${size >> 10} KiB`;
+/** @type {(bytes: number) => string} */
+function sizeText(bytes) {
+  return bytes < 1024 ? `${bytes} bytes` : `${bytes >> 10} KiB`;
 }
