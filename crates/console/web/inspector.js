@@ -27,14 +27,8 @@ export function inspector(memory) {
   /** @type {string | undefined} */
   let named;
   const title = el("h2", {});
-  /** @type {Map<Type, HTMLElement>} */
-  const values = new Map();
-  const list = el("dl", { class: "values" });
-  for (const type of TYPES) {
-    const value = el("dd", {}, "–");
-    values.set(type, value);
-    list.append(el("div", {}, el("dt", {}, type), value));
-  }
+  const values = new Map(TYPES.map((type) => [type, el("dd", {}, "–")]));
+  const rows = [...values].map(([type, value]) => el("div", {}, el("dt", {}, type), value));
   const type = choice(TYPES.map((name) => [name, name]));
   const selectedType = () => /** @type {Type} */ (type.value);
   const input = codeInput({ class: "value", placeholder: "new value" });
@@ -62,7 +56,7 @@ export function inspector(memory) {
   const forgetProblem = () => input.setCustomValidity("");
   input.addEventListener("input", forgetProblem);
   type.addEventListener("change", forgetProblem);
-  const element = el("div", { class: "inspector" }, title, list, form);
+  const element = el("div", { class: "inspector" }, title, el("dl", { class: "values" }, ...rows), form);
   /** @param {number} address */
   const show = (address) => {
     const symbol = memory.symbol(address);

@@ -32,9 +32,7 @@ const SECTORS = [
 
 /** @type {(controller: Controller, status: Store<Status>) => HTMLElement} */
 export function pad(controller, status) {
-  /** @type {Map<Key, HTMLButtonElement>} */
-  const buttons = new Map();
-  for (const key of KEYS) buttons.set(key, keyButton(key, controller));
+  const buttons = new Map(KEYS.map((key) => [key, keyButton(key, controller)]));
   /** @type {(key: Key) => HTMLButtonElement | undefined} */
   const of = (key) => buttons.get(key);
   const cross = el("div", { class: "cross" }, of("Up"), of("Left"), of("Right"), of("Down"));
