@@ -139,10 +139,8 @@ function plays(event, screen) {
   if (event.code === "Tab" || event.code === "Escape") return false;
   const target = event.target;
   if (!(target instanceof Element) || target === screen) return true;
-  // The timeline's slider (`.scrub`) and the tabs use the arrow keys, but not the keys of commands. So they
-  // are not in FIELDS.
-  if (target.closest("input, select, textarea, dialog, [role=grid], [role=tablist], [data-own-keys]"))
-    return false;
+  // The timeline's slider and the tabs use the arrow keys, but not the keys of commands. So they are not in FIELDS.
+  if (target.closest(`${FIELDS}, .scrub, [role=tablist]`)) return false;
   // Enter and Space press a focused button or link.
   const pressable = target.closest("button, a, summary") !== null;
   return !(pressable && (event.code === "Enter" || event.code === "Space"));
