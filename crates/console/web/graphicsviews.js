@@ -25,8 +25,8 @@ import { blank, drawPalettes, drawTile, drawTiles, TILE } from "./tiles.js";
  * @property {string} title
  * @property {Facts} facts
  * @property {readonly { label: string, place: Place }[]} places Places in memory. The memory panel marks the first one.
- * @property {Picture} [picture]
- * @property {Box} [box] The place on the screen.
+ * @property {Picture | undefined} [picture]
+ * @property {Box | undefined} [box] The place on the screen.
  */
 
 /** How many tiles are in each row of the picture of all tiles. */
@@ -197,19 +197,16 @@ export class SpritesView {
   detail({ sprites }) {
     const sprite = sprites[this.#hovered ?? this.#chosen ?? -1];
     if (!sprite) return undefined;
-    /** @type {Detail} */
-    const detail = {
+    return {
       title: `Sprite ${sprite.index}`,
       facts: sprite.facts,
       places: [
         { label: "Sprite", place: sprite.place },
         { label: "Tiles", place: sprite.tilePlace },
       ],
+      picture: sprite.draw(),
+      box: sprite.shown ? sprite.box : undefined,
     };
-    const picture = sprite.draw();
-    if (picture) detail.picture = picture;
-    if (sprite.shown) detail.box = sprite.box;
-    return detail;
   }
 
   /** @returns {HTMLCanvasElement} The chosen sprite, or all listed sprites if none is chosen. */
