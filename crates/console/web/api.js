@@ -48,7 +48,7 @@ export class Copied extends Error {}
  * @property {Action} action
  * @property {number} status The HTTP status; 0 if there was no answer, or only a part of one.
  * @property {number} milliseconds
- * @property {string} [problem] What went wrong.
+ * @property {string | undefined} problem What went wrong, if the action failed.
  */
 
 /** How many actions the log keeps. */
@@ -92,9 +92,8 @@ export class Api {
     const begun = performance.now();
     /** @type {(status: number, problem?: string) => void} */
     const note = (status, problem) => {
-      /** @type {LogEntry} */
-      const done = { at: new Date(), action: addressed, status, milliseconds: performance.now() - begun };
-      if (problem !== undefined) done.problem = problem;
+      const milliseconds = performance.now() - begun;
+      const done = { at: new Date(), action: addressed, status, milliseconds, problem };
       this.log.set([done, ...this.log.value].slice(0, LOG_LENGTH));
     };
     try {
