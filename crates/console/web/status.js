@@ -166,9 +166,8 @@ export class StatusPoller {
         ? await this.#rpc.call("emulators")
         : await this.#api.read("/v1/emulators");
       const wanted = this.#api.emulator.value;
-      if (wanted !== undefined && !emulators.some(({ name }) => name === wanted))
-        return { phase: "unknown", emulators, emulator: undefined };
-      const emulator = emulators.find(({ name }) => name === wanted) ?? emulators[0];
+      const emulator = wanted === undefined ? emulators[0] : emulators.find(({ name }) => name === wanted);
+      if (wanted !== undefined && !emulator) return { phase: "unknown", emulators, emulator };
       if (emulator?.connected && emulator.name === this.#replaying)
         return { phase: "replaying", emulators, emulator };
       return { phase: emulator ? phaseOf(emulator) : "disconnected", emulators, emulator };
