@@ -6,11 +6,6 @@ import { Store } from "./store.js";
 
 /** @import { Action } from "./curl.js" */
 
-/**
- * An error from the server (RFC 9457).
- * @typedef {{ title: string, status: number, detail?: string }} Problem
- */
-
 /** An error for the user: usually, a request failed or got no answer. */
 export class ApiError extends Error {
   /**
@@ -229,11 +224,14 @@ async function contentOf(response) {
   return response.blob();
 }
 
-/** @type {(response: Response) => Promise<ApiError>} */
+/**
+ * The error in a response (RFC 9457).
+ * @type {(response: Response) => Promise<ApiError>}
+ */
 async function refusal(response) {
   const text = await response.text();
   try {
-    const problem = /** @type {Partial<Problem>} */ (JSON.parse(text));
+    const problem = /** @type {{ title?: string, detail?: string }} */ (JSON.parse(text));
     return new ApiError(problem.detail ?? problem.title ?? text, response.status);
   } catch {
     return new ApiError(text || response.statusText, response.status);
