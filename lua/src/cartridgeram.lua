@@ -1,6 +1,6 @@
 -- The RAM of a Game Boy's cartridge as a memory domain. It replaces mGBA's own domain, which returns only 0xFF while
 -- the game has the RAM locked, and always writes to the bank that the game has mapped. This domain has no `read16` and
--- no `read32`: memory.lua reads numbers of several bytes with `readRange`.
+-- no `read32`: memory.lua reads numbers of several bytes with `readRange`. Instead of `write8` it has `write`.
 
 local refusal = require "refusal"
 
@@ -86,10 +86,6 @@ function CartridgeRam:write(offset, count, value)
         .. "and unlocked, and offset %d is not in it", offset + index - 1)
     end
   end
-end
-
-function CartridgeRam:write8(offset, value)
-  self:write(offset, 1, value)
 end
 
 -- `new` creates the domain from mGBA's own domain.
