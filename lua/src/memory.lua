@@ -66,16 +66,16 @@ local function lies_in(ranges, address, length)
   return false
 end
 
+local function hex(address)
+  return address == 0 and "0x0" or format("%#x", address)
+end
+
 local function accepted(ranges)
   local texts = {}
   for index, range in ipairs(ranges) do
-    texts[index] = format("%#x to %#x", range[1], range[2] - 1)
+    texts[index] = hex(range[1]) .. " to " .. hex(range[2] - 1)
   end
-  return (concat(texts, ", "):gsub("^0 ", "0x0 "))
-end
-
-local function hex(address)
-  return address == 0 and "0x0" or format("%#x", address)
+  return concat(texts, ", ")
 end
 
 -- Whether the bus has these bytes.
