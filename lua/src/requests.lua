@@ -116,8 +116,8 @@ function requests.advances(request)
 end
 
 -- Adds the outcome of an operation to the results of its request. If `done`, the outcome is `result`, or `pieces` with
--- `length` bytes in total. Otherwise `result` is a status, and `problem` says what was wrong. Returns whether the next
--- operation may be performed.
+-- `length` bytes in total. Otherwise `result` is a status, and `problem` says what was wrong. After an operation that
+-- was not done, no further operation of the request is performed.
 local function add(request, progress, op, done, result, problem, pieces, length)
   local encoded
   if op.change and (done or not NOT_BEGUN[result]) then
@@ -145,7 +145,9 @@ local function add(request, progress, op, done, result, problem, pieces, length)
   if pieces then
     table.move(pieces, 1, #pieces, #results + 1, results)
   end
-  return done
+  if not done then
+    request.count = progress.count
+  end
 end
 
 -- Performs the remaining operations of a request. Returns what `requests.perform` returns.
@@ -165,18 +167,15 @@ local function go_on(request, client, progress)
         request.run = nil
         -- The connection may be another one by now. If there is none, operations get a substitute.
         local now = session.connection or { session = session, watches = {} }
-        if not add(request, progress, op, ...) then
-          request.count = progress.count -- no further operation is performed
-        end
+        add(request, progress, op, ...)
         local reply, changed = go_on(request, now, progress)
         if reply then
           request.finish(reply, changed)
         end
       end)
       return nil
-    elseif not add(request, progress, op, done, result, problem, pieces, length) then
-      request.count = progress.count -- no further operation is performed
     end
+    add(request, progress, op, done, result, problem, pieces, length)
   end
   local frame = emulator.frame()
   if requests.advances(request) then
