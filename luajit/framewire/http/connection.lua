@@ -119,19 +119,14 @@ end
 -- Sends a buffer's bytes and empties it. Bytes that the system does not accept are kept for later.
 local function flush(self, out)
   local length = out.stop
-  if length == 0 or self.fd < 0 then
-    out.stop = 0
-    return
-  end
+  out.stop = 0
+  if length == 0 or self.fd < 0 then return end
   local sent = 0
   if not self.unsent then
     local flags = self.file and SEND_FLAGS + (sys.MSG_MORE or 0) or SEND_FLAGS
     sent = tonumber(net.send(self.fd, out.data, length, flags))
     if sent < 0 then
-      if not sys.is_temporary() then
-        out.stop = 0
-        return self:close()
-      end
+      if not sys.is_temporary() then return self:close() end
       sent = 0
     end
   end
@@ -140,12 +135,8 @@ local function flush(self, out)
     self.unsent = unsent
     unsent:compact()
     unsent:append_bytes(out.data + sent, length - sent)
-    if unsent:length() > self.server.limits.max_unsent then
-      out.stop = 0
-      return self:close()
-    end
+    if unsent:length() > self.server.limits.max_unsent then return self:close() end
   end
-  out.stop = 0
   if self.file and not self.unsent then push_file(self) end
 end
 
