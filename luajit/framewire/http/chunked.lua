@@ -21,13 +21,10 @@ Decoder.__index = Decoder
 -- arrived; nil and a reason if the line is not valid.
 local function line_end(self, data, stop, limit)
   local left = stop - self.raw
-  local newline = left > 0 and C.memchr(data + self.raw, LF, left)
-  if not newline or newline == nil then
-    if left > limit then return nil, "a line of the chunked body is too long" end
-    return false
-  end
-  local place = tonumber(ffi.cast("uint8_t *", newline) - data)
-  if place - self.raw > limit then return nil, "a line of the chunked body is too long" end
+  local newline = left > 0 and C.memchr(data + self.raw, LF, left) or nil
+  local place = newline ~= nil and tonumber(ffi.cast("uint8_t *", newline) - data)
+  if (place or stop) - self.raw > limit then return nil, "a line of the chunked body is too long" end
+  if not place then return false end
   if place == self.raw or data[place - 1] ~= CR then return nil, "a bare line feed in the chunked body" end
   return place - 1
 end
@@ -38,10 +35,8 @@ local steps = {}
 
 function steps.size(self, data, stop)
   local last, reason = line_end(self, data, stop, LINE_LIMIT)
-  if not last then
-    if last == nil then return nil, 400, reason end
-    return false
-  end
+  if last == nil then return nil, 400, reason end
+  if not last then return false end
   local size, place = 0, self.raw
   local digit = num.hex_value(data[place])
   while digit do
