@@ -85,9 +85,7 @@ local function flush(self)
   local left = unsent:length()
   if left == 0 then
     unsent:clear()
-    if unsent.size > pool.size then
-      self.unsent = pool:take()
-    end
+    if unsent.size > pool.size then self.unsent = pool:take() end
     if self.finishing == "wanted" then
       self.finishing = "done"
       self.socket:finish()

@@ -213,11 +213,7 @@ function Response:file(status, fd, offset, length, content_type)
   end
   local connection = self.connection
   out:append(prefix_of(self.server, status, content_type))
-  if has_body(status) then
-    out:append(length_line(length))
-  else
-    length = 0
-  end
+  if has_body(status) then out:append(length_line(length)) else length = 0 end
   end_head(self, out, self.keep_alive)
   if self.head_only or length == 0 then
     ffi.C.close(fd)
