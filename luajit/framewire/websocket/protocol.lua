@@ -123,11 +123,6 @@ local function read_header(self, data, start, stop)
   return size, length
 end
 
--- Passes a complete message to the owner.
-local function deliver(self, opcode, data, length)
-  self.owner:message(string_of(data, length), opcode == TEXT)
-end
-
 -- Handles a complete data frame that contains a whole message.
 local function whole_message(self, data, length)
   local opcode = self.frame_opcode
@@ -135,7 +130,7 @@ local function whole_message(self, data, length)
   if opcode == TEXT and utf8.check(utf8.START, data, 0, length) ~= utf8.START then
     return fail(self, 1007, "a text that is not UTF-8")
   end
-  deliver(self, opcode, data, length)
+  self.owner:message(string_of(data, length), opcode == TEXT)
 end
 
 -- Handles received bytes of the payload of a control frame, or of a data frame that is incomplete or has only a part of
@@ -168,7 +163,7 @@ local function take_payload(self, data, length)
   local opcode, size = self.opcode, target.stop
   self.opcode, self.got, self.text_state = nil, 0, utf8.START
   target:clear()
-  deliver(self, opcode, target.data, size)
+  self.owner:message(string_of(target.data, size), opcode == TEXT)
   if target.size > MAX_KEPT_BUFFER then self.partial = buffer.new(1024) end
 end
 
