@@ -85,10 +85,6 @@ function M.connect(name, timeout, options)
   return new(block, options)
 end
 
-local function is_attached(self)
-  return word(self, layout.AT_ATTACHED)[0] ~= 0
-end
-
 --- Waits until the other process has attached.
 ---@param timeout? number seconds; forever if left out
 ---@return true|nil ok
@@ -98,7 +94,7 @@ function Endpoint:accept(timeout)
   while true do
     local damage = self.block:damage()
     if damage then return nil, damage end
-    if is_attached(self) then return true end
+    if word(self, layout.AT_ATTACHED)[0] ~= 0 then return true end
     local rest = deadline - time.monotonic()
     if rest <= 0 then return nil, "timeout" end
     shm.wait(self.block.data + layout.AT_ATTACHED, 0, math.min(rest, 1))

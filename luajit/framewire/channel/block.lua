@@ -25,8 +25,6 @@ local MODE = 384 -- 0600
 local CREATOR, NAME = 0, 2 -- bytes to lock; the side that attaches locks byte 1
 local PAGE = 4096 -- the size of a page of memory on x86-64
 local MAGIC = ffi.cast("const uint64_t *", layout.MAGIC)[0]
-local SIZE_CHANGED = "the channel is damaged: another program has changed the size of its file in /dev/shm"
-local HEADER_CHANGED = "the channel is damaged: another program has overwritten its header"
 
 local function path_of(name)
   if type(name) ~= "string" or not name:find("^[%w_%-][%w_%-%.]*$") or #name > 200 then
@@ -237,7 +235,7 @@ function Block:damage()
   local size = sys.stat(self.fd)
   if size ~= self.size then
     replace_missing(self, size or 0)
-    return SIZE_CHANGED
+    return "the channel is damaged: another program has changed the size of its file in /dev/shm"
   end
   local data = self.data
   if ffi.cast("const volatile uint64_t *", data)[0] == MAGIC
@@ -245,7 +243,7 @@ function Block:damage()
     and word(data, layout.AT_BULK)[0] == self.bulk and word(data, layout.AT_EXTRA)[0] == self.extra then
     return nil
   end
-  return HEADER_CHANGED
+  return "the channel is damaged: another program has overwritten its header"
 end
 
 --- Whether the process on the other side is still running. True as long as no client has attached.
