@@ -135,7 +135,7 @@ local function sequence()
   local number, modifiers = text:match("^(%d*);?(%d*)")
   local last = text:sub(-1)
   local name = last == "~" and NUMBERS[tonumber(number)] or LETTERS[last]
-  return name and with_modifiers(name, modifiers ~= "" and modifiers or nil) or "unknown"
+  return name and with_modifiers(name, modifiers) or "unknown"
 end
 
 local function read_key(timeout)
