@@ -25,7 +25,7 @@ local GEM = 2
 local ROW_POINTS, GEM_FACTOR = 10, 5
 local LEAST_DX = 5
 
-local M = { REST = REST }
+local M = {}
 
 --- Creates a ball for simulations.
 function M.new()

@@ -24,7 +24,6 @@ void lua_pushnil(fw_lua_State *);
 int lua_type(fw_lua_State *, int);
 int lua_gettop(fw_lua_State *);
 void lua_settop(fw_lua_State *, int);
-void lua_pushvalue(fw_lua_State *, int);
 int lua_checkstack(fw_lua_State *, int);
 const char *lua_tolstring(fw_lua_State *, int, size_t *);
 double lua_tonumber(fw_lua_State *, int);
