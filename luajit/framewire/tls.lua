@@ -233,12 +233,15 @@ end
 local Context = {}
 Context.__index = Context
 
--- Creates a TLS connection on a connected socket, without the handshake.
+-- Creates a TLS connection on a connected socket, without the handshake. If this fails, closes the socket.
 local function new_secure(context, connected)
   local handle = ssl.SSL_new(context.handle)
-  if handle == nil then return fail("TLS") end
-  handle = ffi.gc(handle, ssl.SSL_free)
-  if ssl.SSL_set_fd(handle, connected.fd) ~= 1 then return fail("TLS") end
+  if handle ~= nil then handle = ffi.gc(handle, ssl.SSL_free) end
+  if handle == nil or ssl.SSL_set_fd(handle, connected.fd) ~= 1 then
+    local _, message = fail("TLS")
+    connected:close()
+    return nil, message
+  end
   return setmetatable({
     ssl = handle, socket = connected, fd = connected.fd, context = context, broken = false,
   }, Secure)
@@ -261,10 +264,7 @@ function Context:connect(connected, host, timeout)
     return nil, "TLS needs the name of the server"
   end
   local secure, message = new_secure(self, connected)
-  if not secure then
-    connected:close()
-    return nil, message
-  end
+  if not secure then return nil, message end
   local handle = secure.ssl
   ssl.SSL_set_connect_state(handle)
   if is_address(host) then
@@ -289,10 +289,7 @@ end
 ---@return table|nil secure, string? message
 function Context:accept(accepted, timeout)
   local secure, message = new_secure(self, accepted)
-  if not secure then
-    accepted:close()
-    return nil, message
-  end
+  if not secure then return nil, message end
   ssl.SSL_set_accept_state(secure.ssl)
   return complete(secure, timeout)
 end
