@@ -47,22 +47,12 @@ if is_mac then
     struct fw_timespec atime; struct fw_timespec mtime; struct fw_timespec ctime; struct fw_timespec btime;
     int64_t size; uint8_t rest[64];
   };
-  ]]
-  -- On x86-64, the functions with the plain names use an older structure.
-  local suffix = ffi.arch == "x64" and "$INODE64" or ""
-  local declarations = ([[
   struct fw_dirent { uint64_t ino; uint64_t off; uint16_t reclen; uint16_t length; uint8_t type; char name[1024]; };
   struct fw_termios {
     unsigned long iflag; unsigned long oflag; unsigned long cflag; unsigned long lflag; uint8_t cc[20];
     unsigned long ispeed; unsigned long ospeed;
   };
-  int fw_fstat(int, struct fw_stat *) __asm__("fstatSUFFIX");
-  int fw_stat(const char *, struct fw_stat *) __asm__("statSUFFIX");
-  int fw_lstat(const char *, struct fw_stat *) __asm__("lstatSUFFIX");
-  void *fw_opendir(const char *) __asm__("opendirSUFFIX");
-  struct fw_dirent *fw_readdir(void *) __asm__("readdirSUFFIX");
-  ]]):gsub("SUFFIX", suffix)
-  ffi.cdef(declarations)
+  ]]
 else
   ffi.cdef [[
   struct fw_sigset { uint32_t words[4]; };
@@ -79,13 +69,19 @@ else
   struct fw_termios {
     uint32_t iflag; uint32_t oflag; uint32_t cflag; uint32_t lflag; uint8_t cc[20]; uint32_t ispeed; uint32_t ospeed;
   };
-  int fw_fstat(int, struct fw_stat *) __asm__("fstat");
-  int fw_stat(const char *, struct fw_stat *) __asm__("stat");
-  int fw_lstat(const char *, struct fw_stat *) __asm__("lstat");
-  void *fw_opendir(const char *) __asm__("opendir");
-  struct fw_dirent *fw_readdir(void *) __asm__("readdir");
   ]]
 end
+
+-- On macOS with x86-64, the functions with the plain names use older structures.
+local suffix = is_mac and ffi.arch == "x64" and "$INODE64" or ""
+local functions = ([[
+int fw_fstat(int, struct fw_stat *) __asm__("fstatSUFFIX");
+int fw_stat(const char *, struct fw_stat *) __asm__("statSUFFIX");
+int fw_lstat(const char *, struct fw_stat *) __asm__("lstatSUFFIX");
+void *fw_opendir(const char *) __asm__("opendirSUFFIX");
+struct fw_dirent *fw_readdir(void *) __asm__("readdirSUFFIX");
+]]):gsub("SUFFIX", suffix)
+ffi.cdef(functions)
 
 local M = { name = is_mac and "macos" or "freebsd" }
 
