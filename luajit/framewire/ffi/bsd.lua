@@ -3,7 +3,7 @@
 -- its functions. The code for kqueue is in other files, which the tests run with libkqueue.
 
 local ffi = require "ffi"
-local unix = require "framewire.ffi.unix"
+local add_common = require "framewire.ffi.unix"
 
 local is_mac = ffi.os == "OSX"
 
@@ -121,7 +121,7 @@ M.open_signals, M.read_signal = kqueue.open_signals, kqueue.read_signal
 
 for name, value in pairs(M.constants) do M[name] = value end
 
-unix.add_to(M, { thread = "void *" })
+add_common(M, "void *")
 
 M.watch_module = "framewire.watch.kqueue"
 M.pollers = { "kqueue", "poll" }

@@ -4,7 +4,7 @@
 -- `fw_`, so they cannot clash with a program's own declarations.
 
 local ffi = require "ffi"
-local unix = require "framewire.ffi.unix"
+local add_common = require "framewire.ffi.unix"
 
 local is_arm = ffi.arch == "arm" or ffi.arch == "arm64"
 if not is_arm and ffi.arch ~= "x64" and ffi.arch ~= "x86" then
@@ -169,7 +169,7 @@ for _, group in ipairs { M.constants, M.syscalls } do
   for name, value in pairs(group) do M[name] = value end
 end
 
-unix.add_to(M, { thread = "unsigned long" })
+add_common(M, "unsigned long")
 
 --- The module that watches files on this system.
 M.watch_module = "framewire.watch.inotify"

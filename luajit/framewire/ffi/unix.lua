@@ -70,13 +70,11 @@ int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
 
 local path_buffer = ffi.new("char[4096]")
 
-local M = {}
-
 --- Adds the common functions to the module of a system.
 ---@param system table the module, which must have its constants already
----@param types table `thread`: the C type of a thread's handle
-function M.add_to(system, types)
-  local handles = ffi.typeof(types.thread .. "[1]")
+---@param thread_type string the C type of a thread's handle
+return function(system, thread_type)
+  local handles = ffi.typeof(thread_type .. "[1]")
   local file_kinds = { [system.S_IFREG] = "file", [system.S_IFDIR] = "directory", [system.S_IFLNK] = "link" }
   local entry_kinds = { [system.DT_REG] = "file", [system.DT_DIR] = "directory", [system.DT_LNK] = "link" }
   if system.S_IFSOCK then
@@ -201,5 +199,3 @@ function M.add_to(system, types)
     ffi.C.write(fd, "x", 1)
   end
 end
-
-return M
