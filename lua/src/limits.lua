@@ -2,7 +2,7 @@
 
 local MIB = 1024 * 1024
 
-local limits = {
+return {
   message = 8 * MIB, -- bytes of a text message
   frame = 24 * MIB, -- bytes of a binary frame, length field excluded
   range = 16 * MIB, -- bytes of memory that one operation reads; optable.lua has this limit too
@@ -72,13 +72,11 @@ local limits = {
   rested_slices = 8, -- slices of a reply that are sent after each sleep
   rested_replies = 2, -- connections to which such slices are sent after each sleep
   log_lines = 20, -- lines in a second; more would freeze the window of mGBA's script console
-}
 
--- How much the script does for one connection in its turn, before other connections have theirs.
-limits.turn = {
-  requests = 64,
-  seconds = 0.001, -- of processor time
-  reads = 512, -- from the socket
+  -- How much the script does for one connection in its turn, before other connections have theirs.
+  turn = {
+    requests = 64,
+    seconds = 0.001, -- of processor time
+    reads = 512, -- from the socket
+  },
 }
-
-return limits
