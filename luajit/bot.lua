@@ -65,11 +65,6 @@ local function play(game, memory, decide)
   return best, time.monotonic() - start
 end
 
--- Presses no key in any frame.
-local function nothing()
-  return 0
-end
-
 local function main()
   local game
   -- Start the emulator before this process is pinned. Otherwise, the emulator would be pinned to the same core.
@@ -89,7 +84,7 @@ local function main()
   assert(game:step(0, 0)) -- takes the clock: from here on, only `step` runs frames, and the game is paused in between
   local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
 
-  local idle = play(game, bot.game, nothing)
+  local idle = play(game, bot.game, function() return 0 end) -- presses no key in any frame
   local best, seconds = play(game, bot.game, function() return bot:decide() end)
   print(("doing nothing: %d points"):format(idle))
   local times = best / math.max(idle, 1)

@@ -18,12 +18,6 @@ local function is_address(name)
   return name == "localhost" or name:find(":", 1, true) ~= nil or name:find("^%d+%.%d+%.%d+%.%d+$") ~= nil
 end
 
-local function set_of(names)
-  local set = {}
-  for _, name in ipairs(names or {}) do set[name:lower()] = true end
-  return set
-end
-
 --- Returns why a request is refused, or nil if it is accepted.
 ---@param headers table<string, string>
 ---@param hosts table<string, boolean> names of this server, in addition to addresses and localhost
@@ -54,7 +48,8 @@ end
 ---@param options? table `hosts`: names of this server, in addition to addresses and localhost
 ---@return function handler
 function M.new(handler, options)
-  local hosts = set_of(options and options.hosts)
+  local hosts = {}
+  for _, name in ipairs(options and options.hosts or {}) do hosts[name:lower()] = true end
   return function(request, response)
     -- Only connections of HTTPS have a `peer`.
     local reason = M.refusal(request.headers, hosts, request.connection.peer and "https" or "http")

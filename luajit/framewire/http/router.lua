@@ -19,10 +19,6 @@ local REMEMBERED, LONGEST = 1024, 256
 
 local M = {}
 
-local function not_found(_, response)
-  response:text(404, "not found\n")
-end
-
 -- Creates a node of the tree of paths. The next part of the path leads to a child: `texts` has the nodes of literal
 -- parts, `any` is the node of a ":name", `rest` is the route of a "*name". `route` is the route of a path that ends
 -- here.
@@ -145,7 +141,7 @@ function M.new(routes, fallback)
     all[route] = true
   end
   for route in pairs(all) do complete(route) end
-  fallback = fallback or not_found
+  fallback = fallback or function(_, response) response:text(404, "not found\n") end
   if not (next(root.texts) or root.any or root.rest) then root = nil end
   -- The cache of matched paths that have parameters, each with its route and its decoded parameters.
   local found, count = {}, 0
