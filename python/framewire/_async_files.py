@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from framewire import _calls as calls
 from framewire._async_transport import AsyncTransport
 from framewire.errors import FramewireError
@@ -42,9 +40,7 @@ class AsyncRecording:
     async def __aenter__(self) -> AsyncRecording:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, traceback: object) -> None:
         try:
             await self.stop()
         except FramewireError:

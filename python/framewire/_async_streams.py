@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -41,9 +40,7 @@ class AsyncHeld:
     async def __aenter__(self) -> AsyncHeld:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, traceback: object) -> None:
         try:
             await self.release()
         except FramewireError:

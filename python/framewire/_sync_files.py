@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from framewire import _calls as calls
 from framewire._sync_transport import SyncTransport
 from framewire.errors import FramewireError
@@ -42,9 +40,7 @@ class Recording:
     def __enter__(self) -> Recording:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         try:
             self.stop()
         except FramewireError:
