@@ -40,8 +40,14 @@ class AsyncMemory:
     def __getitem__(self, where: int) -> Coroutine[Any, Any, int]: ...
     @overload
     def __getitem__(self, where: str) -> Coroutine[Any, Any, Any]: ...
-    def __getitem__(self, where: Address | slice) -> Coroutine[Any, Any, Any]:
-        return self._get(where)
+    async def __getitem__(self, where: Address | slice) -> Any:
+        if isinstance(where, slice):
+            address, length = range_of(where)
+            return await self._emulator.read_bytes(address, length, domain=self._domain)
+        symbol = await self._array(where)
+        if symbol is not None:
+            return await self._emulator.read_array(symbol.name, symbol.type or "u8", symbol.count)
+        return await self._emulator.read(where, domain=self._domain)
 
     async def write(self, address: Address, value: int | np.integer[Any] | list[int] | Data) -> None:
         """Writes a number or bytes. If the address is the name of an array, a list or bytes must fill the whole array.
@@ -60,15 +66,6 @@ class AsyncMemory:
     async def array(self, address: Address, type: NumberType | npt.DTypeLike, count: int) -> npt.NDArray[Any]:
         """Reads consecutive numbers, like `AsyncClient.read_array`."""
         return await self._emulator.read_array(address, type, count, domain=self._domain)
-
-    async def _get(self, where: Address | slice) -> Any:
-        if isinstance(where, slice):
-            address, length = range_of(where)
-            return await self._emulator.read_bytes(address, length, domain=self._domain)
-        symbol = await self._array(where)
-        if symbol is not None:
-            return await self._emulator.read_array(symbol.name, symbol.type or "u8", symbol.count)
-        return await self._emulator.read(where, domain=self._domain)
 
     async def _array(self, where: Address) -> Symbol | None:
         """The symbol, if `where` is the name of an array; None otherwise."""
