@@ -126,7 +126,7 @@ class AsyncTransport:
             raise
         return call.parse(result)
 
-    def subscribe(self, params: dict[str, Any]) -> Subscription:
+    def subscribe(self, params: dict[str, Any]) -> _Queue:
         """Begins a subscription."""
         self._check_open()
         subscription = _Queue(params)
@@ -134,9 +134,8 @@ class AsyncTransport:
         self._send_soon()
         return subscription
 
-    async def begun(self, subscription: Subscription) -> None:
+    async def begun(self, subscription: _Queue) -> None:
         """Waits until the server has begun a subscription."""
-        assert isinstance(subscription, _Queue)
         while subscription.number is None:
             if subscription.error is not None:
                 raise subscription.error
@@ -144,9 +143,8 @@ class AsyncTransport:
             subscription.news.clear()
             await subscription.news.wait()
 
-    async def event(self, subscription: Subscription, timeout: float | None) -> tuple[str, Mapping[str, Any]] | None:
+    async def event(self, subscription: _Queue, timeout: float | None) -> tuple[str, Mapping[str, Any]] | None:
         """The next event; None after `timeout` seconds."""
-        assert isinstance(subscription, _Queue)
         deadline = None if timeout is None else time.monotonic() + timeout
         while not subscription.events:
             if subscription.error is not None:
