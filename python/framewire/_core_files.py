@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framewire import _native
 from framewire.errors import FramewireError, NotFound
 from framewire.model import RecordingInfo, SnapshotInfo, file_bytes, name_or_time
 from framewire.screen import Screen
@@ -19,9 +18,9 @@ _WITH_PICTURE = 31
 class CoreRecording:
     """A recording that is being made."""
 
-    def __init__(self, core: Core, native: _native.Core, name: str, replace: bool) -> None:
+    def __init__(self, core: Core, name: str, replace: bool) -> None:
         self._core = core
-        self._native = native
+        self._native = core._core
         self._replace = replace
         self._data: bytes | None = None
         self._ended: RecordingInfo | None = None

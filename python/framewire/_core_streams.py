@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from framewire import _native
 from framewire._streams import BaseStream
 from framewire.errors import FramewireError, WaitTimeout, WatchEnded
 from framewire.model import AudioChunk, Change, Event, Value
@@ -47,10 +46,10 @@ class CoreWatch(BaseStream[Change]):
         missed: How many changes were lost.
     """
 
-    def __init__(self, core: Core, native: _native.Core, expressions: tuple[str, ...]) -> None:
+    def __init__(self, core: Core, expressions: tuple[str, ...]) -> None:
         self._core = core
-        self._native = native
-        self._id, values = native.watch(list(expressions))
+        self._native = core._core
+        self._id, values = self._native.watch(list(expressions))
         self.expressions = expressions
         self.values: dict[str, Value] = dict(zip(expressions, values, strict=True))
         self.missed = 0
@@ -140,10 +139,10 @@ class CoreAudio(BaseStream[AudioChunk]):
     About a minute of sound is kept until it is read. After that, the oldest chunks are lost.
     """
 
-    def __init__(self, core: Core, native: _native.Core) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
-        self._native = native
-        self._id = native.listen()
+        self._native = core._core
+        self._id = self._native.listen()
 
     def next(self) -> AudioChunk:
         """The next chunk.

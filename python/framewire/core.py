@@ -437,7 +437,7 @@ class Core(CoreMemory):
 
     def audio(self) -> CoreAudio:
         """The sound from now on, as an iterator of `AudioChunk`. If no chunk is waiting, reading one runs a frame."""
-        return CoreAudio(self, self._core)
+        return CoreAudio(self)
 
     @property
     def sample_rate(self) -> int:
@@ -494,7 +494,7 @@ class Core(CoreMemory):
         """Watches expressions. Returns an iterator that reports each change, frame by frame, as a `Change`."""
         if not expressions:
             raise InvalidRequest("watch() needs an expression, such as watch('score')", parameter="expressions")
-        return CoreWatch(self, self._core, expressions)
+        return CoreWatch(self, expressions)
 
     def events(self) -> CoreEvents:
         """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
@@ -545,7 +545,7 @@ class Core(CoreMemory):
         self._core.start_recording(start, 60 if every is None else u32(every, "every", 1), note)
         if start == "power-on":
             self._emit("reset", {})
-        return CoreRecording(self, self._core, name, replace)
+        return CoreRecording(self, name, replace)
 
     def replay(
         self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False
