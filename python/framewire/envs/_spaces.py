@@ -51,8 +51,10 @@ def checked_seed(seed: object) -> int | None:
     return number
 
 
-def checked_seeds(seed: int | Iterable[int | None], count: int) -> list[int | None]:
+def checked_seeds(seed: int | Iterable[int | None] | None, count: int) -> list[int | None]:
     """The seed of each environment. If `seed` is one number, they are `count` numbers: `seed`, `seed + 1` and so on."""
+    if seed is None:
+        return [None] * count
     if isinstance(seed, (int, np.integer)):
         first = checked_seed(seed)
         assert first is not None

@@ -136,7 +136,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             mask = np.ascontiguousarray(mask, dtype=np.bool_)
             if mask.ndim != 1:
                 raise InvalidRequest(f"the shape of reset_mask is {mask.shape}; use ({self.num_envs},)")
-        seeds = self._seeds(seed)
+        seeds = checked_seeds(seed, self.num_envs)
         is_second = not self._is_second
         arrays = self._arrays[is_second]
         if mask is not None:
@@ -254,11 +254,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def close_extras(self, **_: Any) -> None:
         """Frees the cores."""
         self._native.close()
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        return checked_seeds(seed, self.num_envs)
 
     def _info(self, arrays: Arrays) -> dict[str, Any]:
         # Each step returns its own dictionary, because wrappers may add values to it.

@@ -671,7 +671,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        seeds = [None] * self.num_envs if seed is None else checked_seeds(seed, self.num_envs)
+        seeds = checked_seeds(seed, self.num_envs)
         if len(seeds) != self.num_envs:
             raise InvalidRequest(f"seed has {len(seeds)} values for {self.num_envs} environments; give one for each")
         # Without a seed in its first reset, the seed of an environment is its number, as in one process.
