@@ -396,7 +396,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._take_saved(group)
         while True:
             try:
-                hashes: list[str] = self._ask(group, "hashes")
+                hashes: list[str] = self._link(group).call("hashes")
                 return hashes
             except LOST as error:
                 self._replace(group, error)
@@ -415,10 +415,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not ready:
             raise self._pool.too_late(next(iter(waiting.values())).place.node)
         return waiting[ready[0]]
-
-    def _ask(self, group: _Group, name: str, *arguments: Any) -> Any:
-        """Calls a method of a worker that has no other open call, and waits for the answer."""
-        return self._link(group).call(name, *arguments)
 
     def _link(self, group: _Group) -> Link:
         """The link to a worker. Raises one of `LOST` if the worker was not started, after an interrupt or an error."""
@@ -601,7 +597,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Loads the saved states on a new worker, and compares their hashes."""
         if group.saved is None:
             return
-        hashes = self._ask(group, "restore", group.saved.states)
+        hashes = self._link(group).call("restore", group.saved.states)
         if hashes != group.saved.hashes:
             self._differs(group, "states that were restored have other hashes than those that were saved")
 
@@ -611,7 +607,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         known = group.log[:-1] if group.is_playing else group.log
         for start in range(0, len(known), _REPLAYED_AT_ONCE):
             part = known[start : start + _REPLAYED_AT_ONCE]
-            digests = self._ask(group, "replay", [entry.call for entry in part])
+            digests = self._link(group).call("replay", [entry.call for entry in part])
             if any(entry.digest not in (None, digest) for entry, digest in zip(part, digests, strict=True)):
                 self._differs(group, "steps that were played again have other results")
         if group.is_playing:
