@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import secrets
@@ -53,7 +54,7 @@ class MemoryKey(NamedTuple):
         for _ in range(self.sets):
             observations: dict[str | None, Array] = {}
             for part in self.parts:
-                count = self.envs * int(np.prod(part.shape, dtype=np.int64))
+                count = self.envs * math.prod(part.shape)
                 flat = np.frombuffer(block, part.dtype, count, at)
                 observations[part.name] = flat.reshape(self.envs, *part.shape)
                 at += _aligned(flat.nbytes)
@@ -63,10 +64,7 @@ class MemoryKey(NamedTuple):
     @property
     def size(self) -> int:
         """The size of the block in bytes."""
-        each = sum(
-            _aligned(self.envs * int(np.prod(part.shape, dtype=np.int64)) * np.dtype(part.dtype).itemsize)
-            for part in self.parts
-        )
+        each = sum(_aligned(self.envs * math.prod(part.shape) * np.dtype(part.dtype).itemsize) for part in self.parts)
         return _MARK_BYTES + self.sets * each
 
 
