@@ -64,11 +64,8 @@ def main() -> int:
     notebook = json.loads(NOTEBOOK.read_text())
     names: dict[str, Any] = {"__name__": "__main__"}
     failed = 0
-    count = 0
-    for cell in notebook["cells"]:
-        if cell["cell_type"] != "code":
-            continue
-        count += 1
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for count, cell in enumerate(cells, 1):
         source = "".join(cell["source"])
         try:
             outputs = run(source, names)
