@@ -362,13 +362,9 @@ impl VectorEnv {
             // In a process that was forked during the step, the environment stays locked.
             self.pool.threads()?;
         }
-        match self.envs.get(index) {
-            Some(env) => {
-                let env = &mut *env.lock();
-                Ok(with(&mut env.core, &mut env.has_picture))
-            }
-            None => Err(self.unknown(index)),
-        }
+        let env = self.envs.get(index).ok_or_else(|| self.unknown(index))?;
+        let env = &mut *env.lock();
+        Ok(with(&mut env.core, &mut env.has_picture))
     }
 
     fn fits(&self, name: &str, len: usize) -> Result<(), Error> {
