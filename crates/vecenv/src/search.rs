@@ -258,8 +258,7 @@ impl Explorer {
         }
         let skip = self.task.scenario().frame_skip;
         let mut actions = Vec::new();
-        let mut found: Vec<Found> = Vec::new();
-        let mut indexes: HashMap<Vec<i64>, usize> = HashMap::new();
+        let mut found: HashMap<Vec<i64>, Found> = HashMap::new();
         let (mut reached, mut last_frames) = (false, 0);
         for action in ActionsOf::new(&job.plan, self.task.actions()) {
             let keys = self.task.keys(action)?;
@@ -278,9 +277,8 @@ impl Explorer {
             }
             let (cell, score) = (self.cell_of(environment), self.score_of(environment));
             let best = Best { score, frames: environment.frames };
-            let earlier = indexes.get(&cell).copied();
-            let known = match earlier {
-                Some(index) => Some(Best { score: found[index].score, frames: found[index].frames }),
+            let known = match found.get(&cell) {
+                Some(earlier) => Some(Best { score: earlier.score, frames: earlier.frames }),
                 None => self.known.get(&cell).copied(),
             };
             if !best.beats(known) {
@@ -288,14 +286,10 @@ impl Explorer {
             }
             let state = environment.save()?;
             let here = Found { cell: cell.clone(), score, frames: best.frames, steps: actions.len(), state };
-            match earlier {
-                Some(index) => found[index] = here,
-                None => {
-                    indexes.insert(cell, found.len());
-                    found.push(here);
-                }
-            }
+            found.insert(cell, here);
         }
+        // Each step adds at most one state, so the order is the same each time.
+        let mut found: Vec<Found> = found.into_values().collect();
         found.sort_by_key(|found| found.steps);
         let over = environment.is_over() && !reached;
         Ok(Rollout {
