@@ -80,14 +80,8 @@ impl Observed {
                 let memory = Memory::new(core, expression.places())?;
                 Ok(Observed::Number(expression, memory))
             }
-            Subject::Range(range) => {
-                check_range(&range, core)?;
-                Ok(Observed::Bytes(range))
-            }
-            Subject::Text(range) => {
-                check_range(&range, core)?;
-                Ok(Observed::Text(range, symbols.text().cloned()))
-            }
+            Subject::Range(range) => Ok(Observed::Bytes(checked(range, core)?)),
+            Subject::Text(range) => Ok(Observed::Text(checked(range, core)?, symbols.text().cloned())),
         }
     }
 
@@ -110,11 +104,13 @@ impl Observed {
     }
 }
 
-/// Returns an error if the core does not have this memory.
-fn check_range(Range { domain, address, length }: &Range, core: &Core) -> Result<(), String> {
+/// Returns the range, or an error if the core does not have this memory.
+fn checked(range: Range, core: &Core) -> Result<Range, String> {
+    let Range { domain, address, length } = &range;
     let access =
         Access { domain: domain.as_deref(), address: *address, length: u32::from(*length), write: false };
-    check_access(core, &access).map_err(|error| error.message)
+    check_access(core, &access).map_err(|error| error.message)?;
+    Ok(range)
 }
 
 /// The present bytes of a range.
