@@ -121,9 +121,9 @@ impl Recorder {
         self.done = Some((file, reason.to_owned()));
     }
 
-    /// The file of a recording that has ended, and why it ended.
-    pub(crate) fn into_file(self) -> Option<(Vec<u8>, String)> {
-        self.done
+    /// The file of a recording that has ended.
+    pub(crate) fn into_file(self) -> Option<Vec<u8>> {
+        self.done.map(|(file, _)| file)
     }
 }
 

@@ -484,7 +484,7 @@ impl Core {
             machine.release_clock();
             recorder.into_file()
         })?;
-        Ok(file.map(|(file, _)| PyBytes::new(py, &file)))
+        Ok(file.map(|file| PyBytes::new(py, &file)))
     }
 
     /// Replays the file of a recording and compares the hashes. With `restore`, the state from before the replay is
