@@ -449,23 +449,17 @@ impl Core {
         }
         check_note(note)?;
         self.check_recordable(py)?;
-        let begun = self.call(py, |machine| {
+        self.call(py, |machine| {
             if machine.recorder.is_some() {
-                return Ok(false);
+                return Err(Conflict::new_err("a recording is being made; stop it first"));
             }
             let begun = Recorder::begin(machine, start, every, note).map(|recorder| {
                 machine.recorder = Some(recorder);
-                true
             });
             // If the recording could not begin, this restores the clock.
             machine.release_clock();
-            begun
-        })?;
-        match begun {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Conflict::new_err("a recording is being made; stop it first")),
-            Err(message) => Err(InvalidData::new_err(message)),
-        }
+            begun.map_err(InvalidData::new_err)
+        })?
     }
 
     /// Frames and bytes of the recording, and why it ended; `None` if there is no recording.
