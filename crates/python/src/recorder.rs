@@ -8,8 +8,9 @@ use framewire_libmgba::{Clock, Core, flags};
 use framewire_protocol::Keys;
 use framewire_recording::{Ending, Entry, Head, Recording, Start, Writer};
 use framewire_states::time;
-use pyo3::IntoPyObject;
+use pyo3::{IntoPyObject, PyResult};
 
+use crate::errors::{self, Conflict};
 use crate::machine::Machine;
 
 /// A recording ends when its file is this many bytes below the largest size, so that the last entries still fit.
@@ -163,23 +164,14 @@ struct Divergence {
     played: String,
 }
 
-/// Why a recording cannot be replayed.
-pub(crate) enum ReplayError {
-    /// The recording belongs to another game.
-    OtherGame(String),
-    /// The recording's state cannot be loaded.
-    State(framewire_libmgba::Error),
-}
-
 /// Replays a recording and compares its hashes. Without `through`, the replay ends at the first difference.
-pub(crate) fn replay(
-    machine: &mut Machine,
-    recording: &Recording,
-    through: bool,
-) -> Result<Replayed, ReplayError> {
+///
+/// # Errors
+/// If the recording belongs to another game, or its state cannot be loaded.
+pub(crate) fn replay(machine: &mut Machine, recording: &Recording, through: bool) -> PyResult<Replayed> {
     let head = recording.head();
     if head.checksum != machine.core.crc32() {
-        return Err(ReplayError::OtherGame(format!(
+        return Err(Conflict::new_err(format!(
             "the recording is of {} (checksum {:08x}), and {} (checksum {:08x}) is running",
             head.title,
             head.checksum,
@@ -189,7 +181,7 @@ pub(crate) fn replay(
     }
     machine.discontinue("a state was loaded");
     machine.settle_clock();
-    machine.core.load_state(recording.state(), flags::ALL).map_err(ReplayError::State)?;
+    machine.core.load_state(recording.state(), flags::ALL).map_err(errors::of_core)?;
     let mut report = Replayed { frames: recording.frames(), ..Replayed::default() };
     // The last two frames in which a hash was as recorded, the earlier one first. A frame can have several hashes.
     let (mut before, mut agreed) = (0, 0);

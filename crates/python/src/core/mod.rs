@@ -26,7 +26,7 @@ use self::convert::{check_parts, encoded, texts, value, written_type};
 use self::options::GameOptions;
 use crate::errors::{self, Conflict, InvalidData, NotFound, argument};
 use crate::machine::{Change, Machine, Observed};
-use crate::recorder::{self, Recorder, ReplayError, Replayed};
+use crate::recorder::{self, Recorder, Replayed};
 use crate::store::{check_note, read_recording};
 
 /// One embedded core. `framewire.core` wraps it.
@@ -486,17 +486,13 @@ impl Core {
     fn replay(&self, py: Python<'_>, file: &[u8], restore: bool, through: bool) -> PyResult<Replayed> {
         let recording = read_recording(file)?;
         self.check_recordable(py)?;
-        let replayed = self.with(py, |machine| {
+        self.with(py, |machine| {
             let before = if restore { Some(machine.core.save_state(flags::ALL)?) } else { None };
             let replayed = recorder::replay(machine, &recording, through);
             let restored = before.map_or(Ok(()), |before| machine.core.load_state(&before, flags::ALL));
             machine.release_clock();
             restored.map(|()| replayed)
-        })?;
-        replayed.map_err(|error| match error {
-            ReplayError::OtherGame(message) => Conflict::new_err(message),
-            ReplayError::State(error) => errors::of_core(error),
-        })
+        })?
     }
 
     /// The picture: an array of rows, columns, and the three colours red, green and blue.
