@@ -62,17 +62,13 @@ class GameEnv(gymnasium.Env[Any, Any]):
                 parameter="render_mode",
                 accepts="rgb_array, human",
             )
-        self._window = Window(os.fspath(game)) if render_mode == "human" else None
+        game = os.fspath(game)
+        self._window = Window(game) if render_mode == "human" else None
+        rom = None if rom is None else os.fspath(rom)
         self._native = _native.VectorEnv(
-            os.fspath(game),
-            scenario,
-            1,
-            rom=None if rom is None else os.fspath(rom),
-            threads=1,
-            autoreset="Disabled",
-            render=render_mode is not None,
+            game, scenario, 1, rom=rom, threads=1, autoreset="Disabled", render=render_mode is not None
         )
-        self._arguments = (os.fspath(game), scenario, None if rom is None else os.fspath(rom), render_mode)
+        self._arguments = (game, scenario, rom, render_mode)
         self._emulator: Core | None = None
         self.metadata = {**self.metadata, "render_fps": FRAME_RATE / self._native.frame_skip}
         self.render_mode = render_mode
