@@ -318,10 +318,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def state_hashes(self) -> list[str]:
         """The SHA-256 of the state of each console without its sound unit, in hexadecimal digits."""
         self._check_idle("state_hashes")
-        hashes: list[str] = []
-        for group in self._groups:
-            hashes += self._hashes(group)
-        return hashes
+        return [each for group in self._groups for each in self._hashes(group)]
 
     def rescale(self, workers: int | None = None) -> int:
         """Distributes the environments over the cluster's present nodes again, and returns the number of workers.
