@@ -64,11 +64,6 @@ class GameFiles:
         files[name] = file.read_bytes()
         return cls(files, (name / source.relative_to(file)).as_posix(), is_sent=True)
 
-    @property
-    def size(self) -> int:
-        """The total size of the files in bytes."""
-        return sum(len(data) for data in self.files.values())
-
     @contextmanager
     def unpacked(self) -> Iterator[tuple[str, str]]:
         """Writes the files to a folder that exists until `with` ends. Yields the paths of the game file and the ROM."""
