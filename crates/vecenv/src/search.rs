@@ -12,7 +12,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, chance};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::task::{Evaluated, Task};
@@ -260,7 +260,7 @@ impl Explorer {
         let mut actions = Vec::new();
         let mut found: HashMap<Vec<i64>, Found> = HashMap::new();
         let (mut reached, mut last_frames) = (false, 0);
-        for action in ActionsOf::new(&job.plan, self.task.actions()) {
+        for action in actions_of(&job.plan, self.task.actions()) {
             let keys = self.task.keys(action)?;
             actions.push(action);
             last_frames = 0;
@@ -337,41 +337,23 @@ impl Explorer {
     }
 }
 
-/// The actions of a plan, one after the other.
-enum ActionsOf<'a> {
-    Given(std::slice::Iter<'a, i64>),
-    Random { random: Box<ChaCha8Rng>, left: u32, repeat: f64, last: Option<i64>, count: i64 },
-}
-
-impl ActionsOf<'_> {
-    fn new(plan: &Plan, count: i64) -> ActionsOf<'_> {
-        match *plan {
-            Plan::Actions(ref actions) => ActionsOf::Given(actions.iter()),
-            Plan::Random { seed, steps, repeat } => {
-                let random = Box::new(ChaCha8Rng::seed_from_u64(seed));
-                ActionsOf::Random { random, left: steps, repeat, last: None, count }
-            }
-        }
-    }
-}
-
-impl Iterator for ActionsOf<'_> {
-    type Item = i64;
-
-    fn next(&mut self) -> Option<i64> {
-        match self {
-            ActionsOf::Given(actions) => actions.next().copied(),
-            ActionsOf::Random { random, left, repeat, last, count } => {
-                *left = left.checked_sub(1)?;
-                if let Some(action) = *last
-                    && crate::environment::chance(random, *repeat)
+/// The actions of a plan, one after the other. `count` is the number of different actions.
+fn actions_of(plan: &Plan, count: i64) -> Box<dyn Iterator<Item = i64> + '_> {
+    match *plan {
+        Plan::Actions(ref actions) => Box::new(actions.iter().copied()),
+        Plan::Random { seed, steps, repeat } => {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            let mut last = None;
+            Box::new((0..steps).map(move |_| {
+                if let Some(action) = last
+                    && chance(&mut random, repeat)
                 {
-                    return Some(action);
+                    return action;
                 }
-                let action = (random.next_u64() % *count as u64) as i64;
-                *last = Some(action);
-                Some(action)
-            }
+                let action = (random.next_u64() % count as u64) as i64;
+                last = Some(action);
+                action
+            }))
         }
     }
 }
