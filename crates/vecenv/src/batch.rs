@@ -95,13 +95,9 @@ impl OwnedRow {
     }
 }
 
-/// Takes up to `count` values off the front of a slice.
+/// Takes `count` values off the front of a slice, or none if it has fewer.
 fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
-    let all = std::mem::take(slice);
-    let count = count.min(all.len());
-    let (front, rest) = all.split_at_mut(count);
-    *slice = rest;
-    front
+    slice.split_off_mut(..count).unwrap_or_default()
 }
 
 impl<'a> Batch<'a> {
