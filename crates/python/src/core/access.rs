@@ -19,6 +19,7 @@ const RECORDED: &str = "a recording is being made, and it holds only keys; stop 
 pub(super) const CLOSED: &str = "the emulator is closed; load the ROM again";
 
 /// The part of a core that its lock protects.
+#[derive(Default)]
 pub(super) struct Inner {
     /// `None` after `close`.
     pub(super) machine: Option<Machine>,
@@ -32,12 +33,7 @@ pub(super) struct Inner {
 
 impl Inner {
     pub(super) fn new(machine: Machine) -> Inner {
-        Inner {
-            machine: Some(machine),
-            places: HashMap::new(),
-            expressions: HashMap::new(),
-            values: Vec::new(),
-        }
+        Inner { machine: Some(machine), ..Inner::default() }
     }
 
     /// The machine, or an exception after `close`.
