@@ -68,17 +68,16 @@ impl Saved {
 
     /// Reads the bytes that [`encode`](Saved::encode) returned. The error is a sentence.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Saved, String> {
+        fn damaged(error: impl std::fmt::Display) -> String {
+            format!("the state of the environment is damaged: {error}")
+        }
         let Some(compressed) = bytes.strip_prefix(MAGIC) else {
             return Err("this is not the state of an environment, or another version of Framewire saved it"
                 .to_owned());
         };
         let mut out = Vec::new();
-        ZlibDecoder::new(compressed)
-            .take(MAX_BYTES)
-            .read_to_end(&mut out)
-            .map_err(|error| format!("the state of the environment is damaged: {error}"))?;
-        Saved::read(&mut Reader::new(&out))
-            .map_err(|error| format!("the state of the environment is damaged: {error}"))
+        ZlibDecoder::new(compressed).take(MAX_BYTES).read_to_end(&mut out).map_err(damaged)?;
+        Saved::read(&mut Reader::new(&out)).map_err(damaged)
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Saved, DecodeError> {
