@@ -83,15 +83,13 @@ class Agent(nn.Module):
         return self.actor(observations), self.critic(observations).squeeze(-1)
 
 
-def play(
-    policy: Callable[[Any], np.ndarray], vector: GameVectorEnv | None = None, seed: int = 10_000, most: int = LONGEST
-) -> list[float]:
+def play(policy: Callable[[Any], np.ndarray], vector: GameVectorEnv | None = None, most: int = LONGEST) -> list[float]:
     """Plays with a policy. Returns the score of each environment's first episode, at its end or after `most` steps.
 
     Closes the vector. Without one, plays the scenario `memory` in 32 environments.
     """
     vector = vector or framewire.envs.make_vec(scenario="memory", num_envs=32)
-    observations, info = vector.reset(seed=seed)
+    observations, info = vector.reset(seed=10_000)
     scores = np.full(vector.num_envs, np.nan)
     for _ in range(most):
         observations, _, terminated, truncated, info = vector.step(policy(observations))
