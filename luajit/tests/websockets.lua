@@ -1,6 +1,8 @@
 --- Tests of WebSockets: the handshake, valid and invalid frames, and use with and without callbacks. The frames follow
 -- sections 1 to 7 of the Autobahn test suite: framing, pings, reserved bits, opcodes, fragmentation, UTF-8, closing.
 
+local ffi = require "ffi"
+
 local check = require "tests.support.check"
 local client = require "tests.support.client"
 local handshake = require "framewire.websocket.handshake"
@@ -13,6 +15,7 @@ local tasks = require "framewire.task"
 local time = require "framewire.time"
 local websocket = require "framewire.websocket"
 local wire = require "tests.support.wire"
+local worker = require "framewire.worker"
 
 -- The results of the task of "GET /late".
 local late = {}
@@ -643,4 +646,13 @@ check.test("SHA-1 and base64 are right", function()
   end
   assert(handshake.random(16) ~= handshake.random(16))
   check.equal(#handshake.random(1024), 1024)
+end)
+
+check.test("workers do not use the random bytes that their parent has read", function()
+  handshake.random(4)
+  local words = process.shared_words()
+  local function draw(index) words[index] = num.read_u32(ffi.cast("const uint8_t *", handshake.random(4))) end
+  for index = 1, 2 do check.equal(assert(worker.start(function() draw(index) end)):wait(5), 0) end
+  draw(3)
+  assert(words[1] ~= words[2] and words[1] ~= words[3] and words[2] ~= words[3], "the same bytes in two processes")
 end)

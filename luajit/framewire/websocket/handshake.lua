@@ -2,6 +2,8 @@
 
 local bit = require "bit"
 
+local sys = require "framewire.sys"
+
 local band, bor, bxor, bnot, rol, rshift = bit.band, bit.bor, bit.bxor, bit.bnot, bit.rol, bit.rshift
 local tobit = bit.tobit
 
@@ -70,14 +72,16 @@ function M.base64(bytes)
   return table.concat(parts)
 end
 
--- Random bytes, of which those from `place` on have not been used.
-local store, place = "", 1
+-- Random bytes, of which those from `place` on have not been used by the process `owner`.
+local store, place, owner = "", 1, nil
 
 --- Random bytes. Nobody can predict them if the system has /dev/urandom.
 ---@param count integer up to 4096
 ---@return string
 function M.random(count)
-  if place + count > #store + 1 then
+  -- A forked process must not use the bytes that its parent read, because the parent and other children use them, too.
+  local process = sys.process_id()
+  if owner ~= process or place + count > #store + 1 then
     local file = io.open("/dev/urandom", "rb")
     if file then
       file:setvbuf("no")
@@ -88,7 +92,7 @@ function M.random(count)
       for i = 1, 4096 do bytes[i] = string.char(math.random(0, 255)) end
       store = table.concat(bytes)
     end
-    place = 1
+    place, owner = 1, process
   end
   place = place + count
   return store:sub(place - count, place - 1)
