@@ -216,7 +216,10 @@ function M.group(count, main, options)
   local ok
   -- This comes before the first fork, so that no signal is missed.
   ok, message = loop:on_signal({ "CHLD" }, function() collect(state) end)
-  if not ok then return nil, message end
+  if not ok then
+    loop:close()
+    return nil, message
+  end
   ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
     if state.stopping then return end
     state.stopping = true
@@ -225,7 +228,10 @@ function M.group(count, main, options)
     loop:after(options.grace or 10, function() signal_all(state, "KILL") end)
     collect(state)
   end)
-  if not ok then return nil, message end
+  if not ok then
+    loop:close()
+    return nil, message
+  end
   for index = 1, count do keep(state, index) end
   if options.ready then options.ready() end
   ok, message = loop:run()
