@@ -243,8 +243,10 @@ impl ServerHandler for Server {
         let uri = request.uri;
         let missing = |ToolError(why)| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
         let mut followed = Followed::begin(session, uri.clone()).await.map_err(missing)?;
-        self.begin_to_listen()?;
+        // This lock is held while the permit is taken. Otherwise, a simultaneous first subscription could take a second
+        // one, and a simultaneous `unsubscribe` could give the permit back.
         let mut followers = self.followers.lock();
+        self.begin_to_listen()?;
         if followers.len() >= subscriptions::MAX && !followers.contains_key(&uri) {
             let why = format!("you have {} subscriptions already; end one of them first", subscriptions::MAX);
             return Err(ErrorData::invalid_request(why, None));
