@@ -122,7 +122,7 @@ impl StateFetcher {
     /// Called when the script reports that a state was loaded. If a `rewind` operation loaded the state, this changes
     /// nothing. `frame` is the frame counter in the report. It can be up to [`EVENT_FRAMES`] higher than the state's.
     pub fn note_state(&self, frame: u32) {
-        let own = |went_to: u32| (went_to..=went_to + EVENT_FRAMES).contains(&frame);
+        let own = |went_to: u32| (went_to..=went_to.saturating_add(EVENT_FRAMES)).contains(&frame);
         if !self.progress.lock().went_to.is_some_and(own) {
             self.discontinue(Beginning::State);
         }
