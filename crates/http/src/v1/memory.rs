@@ -127,11 +127,15 @@ async fn read(
     let share = selected.share(&op)?;
     let outcome = selected.perform_checked(op).await?;
     let (frame, value) = (outcome.frame, outcome.single()?);
-    let known = address_of(address, &value);
     let mut bytes: Vec<u8> = value.try_into()?;
-    if matches!(address, Address::Computed(_)) {
-        bytes.drain(..size_of::<u32>());
-    }
+    let known = match address {
+        Address::Known(address) => *address,
+        Address::Computed(_) => {
+            let (address, _) = read_at(&bytes).ok_or_else(OpError::unexpected_reply)?;
+            bytes.drain(..size_of_val(&address));
+            address
+        }
+    };
     let (data, text) = match wanted.format {
         BytesFormat::Raw => {
             let reply = share.bytes("application/octet-stream", bytes);
