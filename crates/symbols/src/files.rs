@@ -241,6 +241,13 @@ mod tests {
         assert_eq!(address(&files, &game("ONE", "A", 1), "score"), Some(0x0200_0048));
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_limit_on_the_size_holds_for_files_without_a_length() {
+        let error = SymbolFiles::default().load(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.to_string(), "the symbol file /dev/zero is larger than 67108864 bytes");
+    }
+
     #[test]
     fn names_of_a_game_are_used_only_while_the_emulator_runs_it() {
         let folder = tempfile::tempdir().unwrap();

@@ -77,15 +77,14 @@ impl Symbols {
     /// If the file cannot be read, is too large or not valid, or contains no symbols.
     pub(crate) fn load(&mut self, path: &Path) -> Result<(Option<Rom>, Option<SystemTime>), SymbolError> {
         let read = |error| SymbolError::Read(path.to_owned(), error);
-        let mut file = File::open(path).map_err(read)?;
+        let file = File::open(path).map_err(read)?;
         // If the file is written while it is read, it has a later time than this, so it counts as changed.
-        let metadata = file.metadata().map_err(read)?;
-        let modified = metadata.modified().ok();
-        if metadata.len() > MAX_FILE {
+        let modified = file.metadata().map_err(read)?.modified().ok();
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(read)?;
+        if bytes.len() as u64 > MAX_FILE {
             return Err(SymbolError::TooLarge(path.to_owned()));
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(read)?;
         let text = String::from_utf8_lossy(&bytes);
         let before = self.by_name.len();
         let mut rom = None;
