@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -183,11 +184,14 @@ impl Hardware {
         let bios = match &self.bios {
             None => None,
             Some(path) => {
-                let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
-                if length > MAX_BIOS {
+                let mut bytes = Vec::new();
+                File::open(path)
+                    .and_then(|file| file.take(MAX_BIOS + 1).read_to_end(&mut bytes))
+                    .map_err(|error| Error::read(path, error))?;
+                if bytes.len() as u64 > MAX_BIOS {
                     return Err(self.not_a_bios());
                 }
-                Some(fs::read(path).map_err(|error| Error::read(path, error))?)
+                Some(bytes)
             }
         };
         Ok(ConsoleSetup {

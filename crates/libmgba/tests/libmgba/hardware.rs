@@ -34,8 +34,9 @@ fn a_bios_runs_before_the_game() {
     assert!(at >= 0x0800_0000, "the game runs after the BIOS: {at:#x}");
 
     for (name, bytes) in [("short", &bios[..100]), ("other", &[0; 0x4000][..])] {
-        let path = home.path().join(name);
-        std::fs::write(&path, bytes).unwrap();
+        std::fs::write(home.path().join(name), bytes).unwrap();
+    }
+    for path in [home.path().join("short"), home.path().join("other"), "/dev/zero".into()] {
         let options = with(Hardware { bios: Some(path.clone()), ..Hardware::default() });
         let error = Core::from_bytes_with(rom, &options).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{} is not a BIOS", path.display())), "{error}");
