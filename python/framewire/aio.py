@@ -42,6 +42,7 @@ from framewire.model import (
     Timeline,
     Value,
     Waited,
+    key_names,
 )
 from framewire.screen import Screen
 
@@ -309,8 +310,9 @@ class AsyncClient:
     @starting
     async def hold(self, keys: Keys) -> AsyncHeld:
         """Holds keys until `release`, or until the end of `async with client.hold(keys):`."""
-        held = AsyncHeld(self._transport, calls.release(keys).call())
-        await held.begin(calls.hold(keys).call())
+        names = key_names(keys)
+        held = AsyncHeld(self._transport, calls.release(names).call())
+        await held.begin(calls.hold(names).call())
         return held
 
     async def release(self, keys: Keys | None = None) -> None:

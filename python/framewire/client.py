@@ -41,6 +41,7 @@ from framewire.model import (
     Timeline,
     Value,
     Waited,
+    key_names,
 )
 from framewire.screen import Screen
 
@@ -305,8 +306,9 @@ class Client:
 
     def hold(self, keys: Keys) -> Held:
         """Holds keys until `release`, or until the end of `with client.hold(keys):`."""
-        held = Held(self._transport, calls.release(keys).call())
-        held.begin(calls.hold(keys).call())
+        names = key_names(keys)
+        held = Held(self._transport, calls.release(names).call())
+        held.begin(calls.hold(names).call())
         return held
 
     def release(self, keys: Keys | None = None) -> None:

@@ -255,6 +255,14 @@ def test_keys_are_held_until_they_are_released(paused: Emulator) -> None:
     assert paused.read("held") == 0
 
 
+def test_held_keys_can_come_from_a_generator(paused: Emulator) -> None:
+    with paused.hold(key for key in ("Left", "R")):
+        paused.advance()
+        assert paused.read("held") == 32 | 256
+    paused.advance()
+    assert paused.read("held") == 0
+
+
 def test_wrong_keys_are_refused(paused: Emulator) -> None:
     for act in (
         lambda: paused.press("X"),
