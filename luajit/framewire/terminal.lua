@@ -79,6 +79,7 @@ local NUMBERS = { [1] = "home", [2] = "insert", [3] = "delete", [4] = "end", [5]
   [19] = "f8", [20] = "f9", [21] = "f10", [23] = "f11", [24] = "f12" }
 
 -- Adds the names of the modifiers Shift, Alt and Ctrl, which a sequence contains as one number.
+-- Without modifiers, `number` is empty.
 local function with_modifiers(name, number)
   local bits = (tonumber(number) or 1) - 1
   if bit.band(bits, 1) ~= 0 then name = "shift+" .. name end

@@ -121,7 +121,7 @@ M.open_signals, M.read_signal = kqueue.open_signals, kqueue.read_signal
 
 for name, value in pairs(M.constants) do M[name] = value end
 
-add_common(M, "void *")
+add_common(M, "void *") -- the type of pthread_t
 
 M.watch_module = "framewire.watch.kqueue"
 M.pollers = { "kqueue", "poll" }

@@ -169,7 +169,7 @@ for _, group in ipairs { M.constants, M.syscalls } do
   for name, value in pairs(group) do M[name] = value end
 end
 
-add_common(M, "unsigned long")
+add_common(M, "unsigned long") -- the type of pthread_t
 
 --- The module that watches files on this system.
 M.watch_module = "framewire.watch.inotify"

@@ -21,6 +21,7 @@ Decoder.__index = Decoder
 -- arrived; nil and a reason if the line is not valid.
 local function line_end(self, data, stop, limit)
   local left = stop - self.raw
+  -- If there is no newline, memchr returns a null pointer, which is true as a condition but equals nil.
   local newline = left > 0 and C.memchr(data + self.raw, LF, left) or nil
   local place = newline ~= nil and tonumber(ffi.cast("uint8_t *", newline) - data)
   if (place or stop) - self.raw > limit then return nil, "a line of the chunked body is too long" end

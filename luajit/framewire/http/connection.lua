@@ -119,7 +119,7 @@ end
 -- Sends a buffer's bytes and empties it. Bytes that the system does not accept are kept for later.
 local function flush(self, out)
   local length = out.stop
-  out.stop = 0
+  out.stop = 0 -- nothing is written to the buffer before this function has used its bytes
   if length == 0 or self.fd < 0 then return end
   local sent = 0
   if not self.unsent then
