@@ -288,8 +288,8 @@ impl Explorer {
             let here = Found { cell: cell.clone(), score, frames: best.frames, steps: actions.len(), state };
             found.insert(cell, here);
         }
-        // Each step adds at most one state, so the order is the same each time.
         let mut found: Vec<Found> = found.into_values().collect();
+        // Each step adds at most one state, so the order does not depend on the map.
         found.sort_by_key(|found| found.steps);
         let over = environment.is_over() && !reached;
         Ok(Rollout {

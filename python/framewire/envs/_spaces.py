@@ -52,7 +52,7 @@ def checked_seed(seed: object) -> int | None:
 
 
 def checked_seeds(seed: int | Iterable[int | None] | None, count: int) -> list[int | None]:
-    """The seed of each environment. If `seed` is one number, they are `count` numbers: `seed`, `seed + 1` and so on."""
+    """The seed of each environment; None for all if `seed` is None. One number stands for `seed`, `seed + 1` and so on."""
     if seed is None:
         return [None] * count
     if isinstance(seed, (int, np.integer)):
