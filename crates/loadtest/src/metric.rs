@@ -98,11 +98,11 @@ impl FromStr for Metric {
         if let Some((_, metric)) = OTHERS.iter().find(|(name, _)| *name == text) {
             return Ok(*metric);
         }
-        let (clock, name): (fn(Figure) -> Metric, &str) = match text.strip_prefix("sent.") {
-            Some(name) => (Metric::Sent, name),
+        let (clock, wanted): (fn(Figure) -> Metric, &str) = match text.strip_prefix("sent.") {
+            Some(figure) => (Metric::Sent, figure),
             None => (Metric::Intended, text),
         };
-        let found = FIGURES.iter().find(|(figure, ..)| *figure == name);
+        let found = FIGURES.iter().find(|(name, ..)| *name == wanted);
         found.map(|(_, figure, ..)| clock(*figure)).ok_or_else(|| MetricError(text.to_owned()))
     }
 }

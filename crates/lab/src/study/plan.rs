@@ -229,7 +229,7 @@ mod tests {
         let names: HashSet<_> = steps.iter().map(|step| &step.name).collect();
         assert_eq!(names.len(), steps.len());
         for step in &steps {
-            assert!(GROUPS.contains(&step.group) || step.group == IDLE, "{}", step.group);
+            assert!(GROUPS.contains(&step.group), "{}", step.group);
         }
     }
 

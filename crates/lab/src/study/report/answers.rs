@@ -14,7 +14,6 @@ use crate::setup::Script;
 use crate::study::passes::Spread;
 use crate::study::plan;
 use crate::study::results::Stampede;
-use crate::study::steps::Run;
 
 /// Fewer resets than this could be chance.
 const FEW: u64 = 5;
@@ -128,10 +127,8 @@ fn per_request(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = (u32
 /// The rows with a socket per request or a plain pool, which do not try a message a second time. A second try would
 /// hide errors. Rows in which the script keeps its closed sockets are left out.
 fn tried_once(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = &Row> {
-    let is_tried_once = |run: &Run| matches!(run.strategy, Some(Strategy::PerRequest | Strategy::Pool));
-    let rows = evidence
-        .runs()
-        .filter(move |(_, run, _)| run.target.is_window(wanted) && is_tried_once(run) && !run.keeps);
+    let rows = evidence.runs().filter(move |(_, run, _)| run.target.is_window(wanted) && !run.keeps);
+    let rows = rows.filter(|(_, run, _)| matches!(run.strategy, Some(Strategy::PerRequest | Strategy::Pool)));
     rows.map(|(.., row)| row)
 }
 
