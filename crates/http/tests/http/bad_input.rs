@@ -5,7 +5,7 @@ use framewire_http::compat::{ECHO, Kind, Param, ROUTES, Route, Verb};
 use super::support::{Reply, Server};
 
 /// A value that the parameter accepts.
-fn good(param: &Param) -> &'static str {
+pub fn good(param: &Param) -> &'static str {
     match param.kind {
         Kind::Integer { .. } | Kind::LuaNumber { .. } => "0",
         Kind::Boolean => "true",

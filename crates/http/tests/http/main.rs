@@ -33,3 +33,4 @@ mod tokens;
 mod until_good;
 mod v1;
 mod wire;
+mod wrong_results;

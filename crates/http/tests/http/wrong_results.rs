@@ -1,0 +1,234 @@
+//! A script whose results and events have wrong types, lengths and numbers. Each request must still get a reply.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use framewire_http::compat::{ECHO, ROUTES, Verb};
+use framewire_protocol::event::NewValue;
+use framewire_protocol::{
+    Decoder, EventFrame, EventItem, Frame, Op, Outcome, PROTOCOL_VERSION, Reply, Value, marker,
+};
+
+use super::bad_input::good;
+use super::failures::attached;
+use super::support::{Server, wait_for};
+
+/// The result of each operation, and how many results are added to, or left out of, the right number of them.
+type Results = (Value, isize);
+
+/// Answers the requests of one link.
+fn serve(mut stream: TcpStream, results: &Mutex<Results>) -> Option<()> {
+    let mut hello = Vec::new();
+    while !hello.ends_with(marker::END.as_bytes()) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        hello.extend(byte);
+    }
+    let welcome = format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1{}", marker::END);
+    stream.write_all(welcome.as_bytes()).ok()?;
+    let mut decoder = Decoder::new();
+    let mut bytes = vec![0; 64 * 1024];
+    let mut watched = Vec::new();
+    loop {
+        while let Some(frame) = decoder.next_frame().ok()? {
+            let answer = match frame {
+                Frame::Request(request) => {
+                    let watches = request.batch.ops.iter().filter_map(|op| match op {
+                        Op::Watch { id, .. } => Some(*id),
+                        _ => None,
+                    });
+                    watched.extend(watches);
+                    let (value, more) = results.lock().unwrap().clone();
+                    let count = request.batch.ops.len().saturating_add_signed(more);
+                    let outcome = Outcome { frame: u32::MAX, results: vec![Ok(value); count] };
+                    Frame::Reply(Reply { id: request.id, outcome })
+                }
+                Frame::Ping(id) => Frame::Pong { id, frame: u32::MAX },
+                _ => continue,
+            };
+            let mut out = Vec::new();
+            answer.encode(&mut out);
+            if matches!(answer, Frame::Reply(_)) {
+                Frame::Event(events(&watched)).encode(&mut out);
+            }
+            stream.write_all(&out).ok()?;
+        }
+        let count = stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
+        decoder.push(&bytes[..count]);
+    }
+}
+
+/// Events that cannot be right, also about these watches.
+fn events(watched: &[u32]) -> EventFrame {
+    let value = |(range, length)| NewValue { range, bytes: vec![0xFF; length] };
+    let changed = |&watch| EventItem::Changed {
+        watch,
+        ticks: u32::MAX,
+        values: [(0, 0), (0, 1), (0, 9), (7, 4), (u16::MAX, 0), (u16::MAX, 3), (u16::MAX - 1, 0)]
+            .map(value)
+            .into(),
+    };
+    let mut items: Vec<EventItem> = watched.iter().chain(&[u32::MAX]).map(changed).collect();
+    items.extend([EventItem::Reset, EventItem::State, EventItem::LockstepOver]);
+    items.extend([0, 1, u32::MAX].map(|id| EventItem::TimelineOver { id, cancelled: true }));
+    EventFrame { frame: u32::MAX, items }
+}
+
+/// A method, a path, and a body.
+type Request = (&'static str, String, &'static str);
+
+/// Requests of all kinds, except those whose replies do not end.
+fn requests() -> Vec<Request> {
+    let compat = ROUTES.iter().chain(&ECHO).map(|route| {
+        let query: Vec<String> =
+            route.params.iter().map(|param| format!("{}={}", param.name, good(param))).collect();
+        let method = if route.verb == Verb::Get { "GET" } else { "POST" };
+        (method, format!("{}?{}", route.path, query.join("&")), "[0]")
+    });
+    let gets = [
+        "/screen.png",
+        "/v1/cheats",
+        "/v1/cycles",
+        "/v1/domains",
+        "/v1/emulator",
+        "/v1/freeze",
+        "/v1/input/1",
+        "/v1/io",
+        "/v1/layers",
+        "/v1/memory?address=0x02000000&address=score&address=u32[0x02000000]",
+        "/v1/memory/0x02000000",
+        "/v1/memory/score",
+        "/v1/memory/u32[0x02000000]",
+        "/v1/memory/0x02000000?length=4",
+        "/v1/memory/0?length=4&domain=wram",
+        "/v1/memory/u32[0x02000000]?length=4",
+        "/v1/memory/u32[0x02000000]?length=4&format=raw",
+        "/v1/memory/u32[0x02000000]?length=4&format=text",
+        "/v1/registers",
+        "/v1/save",
+        "/v1/screen",
+        "/v1/screen?format=rgb",
+        "/v1/screen?format=rgba&scale=2",
+        "/v1/sensors",
+        "/v1/state",
+        "/v1/timeline",
+        "/v1/watches",
+    ];
+    let changes = [
+        ("POST", "/v1/advance", r#"{"frames": 1}"#),
+        ("POST", "/v1/find", r#"{"bytes": "00"}"#),
+        ("POST", "/v1/find", r#"{"text": "a", "areas": [{"domain": "wram"}]}"#),
+        ("PUT", "/v1/freeze/0x02000000", r#"{"value": 1}"#),
+        ("DELETE", "/v1/freeze/0x02000000", ""),
+        ("POST", "/v1/hold", r#"{"keys": ["A"]}"#),
+        ("POST", "/v1/release", r#"{"keys": ["A"]}"#),
+        ("POST", "/v1/input", r#"{"sequence": "A:2 .:3"}"#),
+        ("POST", "/v1/input", r#"{"sequence": "A:2 .:3", "append": true}"#),
+        ("DELETE", "/v1/input", ""),
+        ("PUT", "/v1/io/DISPCNT", r#"{"value": 1}"#),
+        ("POST", "/v1/lockstep", r#"{"timeout": 1}"#),
+        ("PUT", "/v1/memory/0x02000000", r#"{"value": 1}"#),
+        ("PUT", "/v1/memory/u32[0x02000000]", r#"{"value": 1}"#),
+        ("PUT", "/v1/memory/0x02000000", r#"{"data": "0000"}"#),
+        ("POST", "/v1/pause", ""),
+        ("PUT", "/v1/registers/r0", r#"{"value": 1}"#),
+        ("POST", "/v1/reset", ""),
+        ("POST", "/v1/resume", ""),
+        ("POST", "/v1/rewind", r#"{"frame": 1}"#),
+        ("POST", "/v1/run", r#"{"steps": [{"frames": 1}], "values": ["score", "u32[0x02000000]"]}"#),
+        ("POST", "/v1/run", r#"{"steps": [{"hold": ["A"], "frames": 9, "until": "score > 1"}]}"#),
+        ("POST", "/v1/search", r#"{"type": "u8"}"#),
+        ("POST", "/v1/snapshots", r#"{"name": "a"}"#),
+        ("GET", "/v1/snapshots/diff?from=a", ""),
+        ("POST", "/v1/snapshots/a/load", "{}"),
+        ("PUT", "/v1/state", "state"),
+        ("POST", "/v1/tap", r#"{"keys": ["A"]}"#),
+        ("POST", "/v1/wait", r#"{"until": "score > 1", "frames": 1}"#),
+        ("POST", "/v1/watches", r#"{"watch": ["score"]}"#),
+        ("GET", "/v1/watches/1", ""),
+        (
+            "POST",
+            "/v1/batch",
+            r#"{"ops": [{"op": "read", "address": "score"}, {"op": "read_many", "addresses": ["score", "lives"]},
+                {"op": "read_range", "address": "u32[0x02000000]", "length": 4},
+                {"op": "read_range", "address": "score", "length": 4}, {"op": "domains"}, {"op": "screenshot"}]}"#,
+        ),
+        (
+            "POST",
+            "/v1/batch",
+            r#"{"ops": [{"op": "tap", "keys": ["A"]}, {"op": "evaluate", "values": ["score + 1"]}, {"op": "layers"}]}"#,
+        ),
+    ];
+    compat
+        .chain(gets.map(|target| ("GET", target.to_owned(), "")))
+        .chain(changes.map(|(method, target, body)| (method, target.to_owned(), body)))
+        .collect()
+}
+
+/// Sends the requests while the script gives these results. Returns the statuses of the replies.
+fn statuses(
+    server: &Server,
+    requests: &[Request],
+    results: &Mutex<Results>,
+    wrong: &Results,
+) -> Vec<(String, u16)> {
+    *results.lock().unwrap() = wrong.clone();
+    let ask = |(method, target, body): &Request| {
+        let headers = if body.starts_with('{') { "content-type: application/json\r\n" } else { "" };
+        let reply = server.request_with(method, target, headers, body.as_bytes());
+        (format!("{method} {target}"), reply.status)
+    };
+    requests.iter().map(ask).collect()
+}
+
+#[test]
+fn a_script_with_wrong_results_ends_no_request_without_a_reply() {
+    let results = Arc::new(Mutex::new((Value::None, 0)));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let shared = results.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let results = shared.clone();
+            thread::spawn(move || serve(stream, &results));
+        }
+    });
+    let server = attached(address, |app| app.deadline = Duration::from_millis(500));
+    wait_for("a connection", || server.text("/v1/emulator").contains("\"connected\":true"));
+
+    let bytes = |length: usize| Value::Bytes(vec![0xFF; length]);
+    let texts = |count: usize| Value::List(vec![Value::Text("x".to_owned()); count]);
+    let values = [
+        Value::None,
+        Value::Bool(true),
+        Value::Int(0),
+        Value::Int(-1),
+        Value::Int(i64::MIN),
+        Value::Int(i64::MAX),
+        Value::Text(String::new()),
+        Value::Text("4294967296,\u{0}".to_owned()),
+        bytes(0),
+        bytes(3),
+        bytes(4),
+        bytes(5),
+        bytes(4096),
+        Value::List(Vec::new()),
+        texts(1),
+        texts(5),
+        Value::List(vec![Value::Int(i64::MAX); 4]),
+        Value::List(vec![bytes(3); 3]),
+    ];
+    let requests = requests();
+    for value in values {
+        for more in [0, -1, 1] {
+            let wrong = (value.clone(), more);
+            let statuses = statuses(&server, &requests, &results, &wrong);
+            let failed: Vec<_> = statuses.iter().filter(|(_, status)| *status == 500).collect();
+            assert!(failed.is_empty(), "{wrong:?}: {failed:?}");
+        }
+    }
+    wait_for("the link goes on", || server.text("/v1/emulator").contains("\"connected\":true"));
+}
