@@ -1,5 +1,6 @@
 //! A script whose results and events have wrong types, lengths and numbers. Each request must still get a reply.
 
+use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -19,14 +20,48 @@ use super::support::{Server, wait_for};
 /// The result of each operation, and how many results are added to, or left out of, the right number of them.
 type Results = (Value, isize);
 
-/// Answers the requests of one link.
-fn serve(mut stream: TcpStream, results: &Mutex<Results>) -> Option<()> {
-    let mut hello = Vec::new();
-    while !hello.ends_with(marker::END.as_bytes()) {
+/// Starts a script whose connections are served by `serve`. Returns its address.
+fn script<T: Send + 'static>(
+    answers: &Arc<Mutex<T>>,
+    serve: fn(TcpStream, &Mutex<T>) -> Option<()>,
+) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answers = answers.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let answers = answers.clone();
+            thread::spawn(move || serve(stream, &answers));
+        }
+    });
+    address
+}
+
+/// Reads a text message.
+fn read_message(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    while !message.ends_with(marker::END.as_bytes()) {
         let mut byte = [0];
         stream.read_exact(&mut byte).ok()?;
-        hello.extend(byte);
+        message.extend(byte);
     }
+    Some(message)
+}
+
+/// Answers the messages of one link as mGBA-http's script does, all with the same text.
+fn serve_text(mut stream: TcpStream, text: &Mutex<String>) -> Option<()> {
+    read_message(&mut stream)?;
+    stream.write_all(format!("{}{}", marker::ERROR, marker::END).as_bytes()).ok()?;
+    loop {
+        read_message(&mut stream)?;
+        let reply = format!("{}{}", text.lock().unwrap(), marker::END);
+        stream.write_all(reply.as_bytes()).ok()?;
+    }
+}
+
+/// Answers the requests of one link.
+fn serve(mut stream: TcpStream, results: &Mutex<Results>) -> Option<()> {
+    read_message(&mut stream)?;
     let welcome = format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1{}", marker::END);
     stream.write_all(welcome.as_bytes()).ok()?;
     let mut decoder = Decoder::new();
@@ -168,36 +203,30 @@ fn requests() -> Vec<Request> {
         .collect()
 }
 
-/// Sends the requests while the script gives these results. Returns the statuses of the replies.
-fn statuses(
-    server: &Server,
-    requests: &[Request],
-    results: &Mutex<Results>,
-    wrong: &Results,
-) -> Vec<(String, u16)> {
-    *results.lock().unwrap() = wrong.clone();
-    let ask = |(method, target, body): &Request| {
+/// A server that attaches to the script at this address, and is connected to it.
+fn connected(address: String) -> Server {
+    let server = attached(address, |app| app.deadline = Duration::from_millis(500));
+    wait_until_connected(&server);
+    server
+}
+
+fn wait_until_connected(server: &Server) {
+    wait_for("a connection", || server.text("/v1/emulator").contains("\"connected\":true"));
+}
+
+/// Sends the requests, and checks that each gets a reply, and that none of them is a 500.
+fn assert_answered(server: &Server, requests: &[Request], wrong: &impl Debug) {
+    for (method, target, body) in requests {
         let headers = if body.starts_with('{') { "content-type: application/json\r\n" } else { "" };
         let reply = server.request_with(method, target, headers, body.as_bytes());
-        (format!("{method} {target}"), reply.status)
-    };
-    requests.iter().map(ask).collect()
+        assert_ne!(reply.status, 500, "{method} {target} with {wrong:?}: {}", reply.text());
+    }
 }
 
 #[test]
 fn a_script_with_wrong_results_ends_no_request_without_a_reply() {
     let results = Arc::new(Mutex::new((Value::None, 0)));
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let shared = results.clone();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let results = shared.clone();
-            thread::spawn(move || serve(stream, &results));
-        }
-    });
-    let server = attached(address, |app| app.deadline = Duration::from_millis(500));
-    wait_for("a connection", || server.text("/v1/emulator").contains("\"connected\":true"));
+    let server = connected(script(&results, serve));
 
     let bytes = |length: usize| Value::Bytes(vec![0xFF; length]);
     let texts = |count: usize| Value::List(vec![Value::Text("x".to_owned()); count]);
@@ -225,10 +254,24 @@ fn a_script_with_wrong_results_ends_no_request_without_a_reply() {
     for value in values {
         for more in [0, -1, 1] {
             let wrong = (value.clone(), more);
-            let statuses = statuses(&server, &requests, &results, &wrong);
-            let failed: Vec<_> = statuses.iter().filter(|(_, status)| *status == 500).collect();
-            assert!(failed.is_empty(), "{wrong:?}: {failed:?}");
+            *results.lock().unwrap() = wrong.clone();
+            assert_answered(&server, &requests, &wrong);
         }
     }
-    wait_for("the link goes on", || server.text("/v1/emulator").contains("\"connected\":true"));
+    wait_until_connected(&server);
+}
+
+#[test]
+fn a_script_of_mgba_http_with_wrong_replies_ends_no_request_without_a_reply() {
+    let text = Arc::new(Mutex::new("1".to_owned()));
+    let server = connected(script(&text, serve_text));
+    let requests = requests();
+    let words = ["", " ", "x", "true", "1.5", "1e3", "-1", "-99999999999999999999", "99999999999999999999"];
+    let lists = ["[]", "[ff", "[f]", "ff,ff", ",", "wram,", "0xff", "\u{0}", "\u{1F600}", marker::ERROR];
+    for wrong in words.into_iter().chain(lists).map(str::to_owned).chain(["f".repeat(70_000)]) {
+        text.lock().unwrap().clone_from(&wrong);
+        assert_answered(&server, &requests, &wrong);
+    }
+    "1".clone_into(&mut text.lock().unwrap());
+    wait_until_connected(&server);
 }
