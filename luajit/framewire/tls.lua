@@ -294,11 +294,12 @@ function Context:accept(accepted, timeout)
   return complete(secure, timeout)
 end
 
-local known = { ca = "string", verify = "boolean", certificate = "string", key = "string", names = "table" }
+local CLIENT = { ca = "string", certificate = "string", key = "string", verify = "boolean" }
+local SERVER = { ca = "string", certificate = "string", key = "string", names = "table" }
 
-local function check_options(options)
+local function check_options(owner, options, known)
   if type(options) ~= "table" then return nil, "the settings of TLS must be a table, not a " .. type(options) end
-  local ok, message = check_settings("TLS", options, known)
+  local ok, message = check_settings(owner, options, known)
   if not ok then return nil, message end
   if (options.certificate == nil) ~= (options.key == nil) then return nil, "give both certificate and key" end
   return true
@@ -391,7 +392,7 @@ local M = { constants = constants }
 ---@return string? message
 function M.client(options)
   options = options or {}
-  local ok, message = check_options(options)
+  local ok, message = check_options("a TLS client", options, CLIENT)
   if not ok then return nil, message end
   local handle
   handle, message = new_context()
@@ -416,7 +417,7 @@ end
 ---@return table|nil context with `accept(socket, timeout)`
 ---@return string? message
 function M.server(options)
-  local ok, message = check_options(options or {})
+  local ok, message = check_options("a TLS server", options or {}, SERVER)
   if not ok then return nil, message end
   if not options or not options.certificate then return nil, "a TLS server needs a certificate and a key" end
   local handle
