@@ -368,9 +368,11 @@ local function use_names(context, names, ca)
       or type(pair.key) ~= "string" then
       return nil, "names must have a certificate and a key for each name"
     end
-    local handle, message = new_context()
+    local ok, message = check_settings("the certificate of " .. name, pair, { certificate = "string", key = "string" })
+    if not ok then return nil, message end
+    local handle
+    handle, message = new_context()
     if not handle then return nil, message end
-    local ok
     ok, message = use_certificate(handle, pair)
     -- OpenSSL checks the client's certificate with the authorities of the chosen context.
     if ok and ca then ok, message = trust(handle, ca) end

@@ -223,9 +223,12 @@ check.test("connections that do not use TLS, or end early, are refused", functio
   } do check.contains(select(2, tls.client(wrong)), part) end
   check.contains(select(2, tls.server {}), "needs a certificate")
   check.contains(select(2, tls.server()), "needs a certificate")
-  -- A server's option would have no effect in a client, and a client's none in a server.
+  -- Options that would have no effect.
   check.contains(select(2, tls.client { names = {} }), "a TLS client has no option 'names'")
   check.contains(select(2, tls.server { verify = true }), "a TLS server has no option 'verify'")
+  local settings, other = pair_of("localhost"), pair_of("other")
+  settings.names, other.ca = { ["other.test"] = other }, folder .. "/ca.pem"
+  check.contains(select(2, tls.server(settings)), "the certificate of other.test has no option 'ca'")
   for _, make in ipairs { tls.client, tls.server } do check.contains(select(2, make(true)), "must be a table") end
   check.contains(select(2, http.serve { handler = print, tls = true }), "must be a table, not a boolean")
 end)

@@ -243,8 +243,8 @@ impl ServerHandler for Server {
         let uri = request.uri;
         let missing = |ToolError(why)| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
         let mut followed = Followed::begin(session, uri.clone()).await.map_err(missing)?;
-        // This lock is held while the permit is taken. Otherwise, a simultaneous first subscription could take a second
-        // one, and a simultaneous `unsubscribe` could give the permit back.
+        // Hold this lock while taking the permit. Otherwise, two simultaneous first subscriptions could take two
+        // permits, and a simultaneous `unsubscribe` could return the permit of this subscription.
         let mut followers = self.followers.lock();
         self.begin_to_listen()?;
         if followers.len() >= subscriptions::MAX && !followers.contains_key(&uri) {

@@ -289,3 +289,17 @@ fn thumbnail(state: &[u8]) -> Option<Thumbnail> {
     let rows: Vec<&[u8]> = picture.rgb.chunks_exact(picture.width as usize * 3).collect();
     Some(Thumbnail::of(picture.width as usize, &rows, 3))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rewind_to_the_highest_frame_is_not_taken_for_the_load_of_another_state() {
+        let fetcher = StateFetcher::new(0);
+        fetcher.progress.lock().went_to = Some(u32::MAX);
+        let breaks = fetcher.breaks();
+        fetcher.note_state(u32::MAX);
+        assert_eq!(fetcher.breaks(), breaks);
+    }
+}

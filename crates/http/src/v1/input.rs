@@ -55,8 +55,9 @@ impl Planned {
             }
             _ => (0, 0),
         };
-        let first = frame.unsigned_abs() + 1 + before.unsigned_abs();
-        let last = first + u64::from(timeline.frames()) - 1;
+        // A script can send any numbers.
+        let first = frame.unsigned_abs().saturating_add(1).saturating_add(before.unsigned_abs());
+        let last = first.saturating_add(timeline.frames().into()) - 1;
         Planned { id, first, last, presses: timeline.planned_presses(first) }
     }
 }
@@ -311,4 +312,19 @@ async fn ask(selected: &SelectedEmulator, id: u32) -> Result<Option<Over>> {
         return Ok(None);
     };
     Ok(Some(Over { frame: frame.parse().unwrap_or_default(), cancelled: how == "cancelled" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_numbers_of_a_script_do_not_overflow() {
+        let input: Input = crate::reading::body(br#"{"sequence": "A:2 .:3 B"}"#).unwrap();
+        let timeline: Timeline = input.try_into().unwrap();
+        let begun = Value::List(vec![Value::Text("1".to_owned()), Value::Text(i64::MIN.to_string())]);
+        let planned = Planned::new(&timeline, i64::MIN, &begun);
+        assert_eq!((planned.id, planned.first), (1, u64::MAX));
+        assert_eq!(planned.presses.len(), 2);
+    }
 }

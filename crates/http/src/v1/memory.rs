@@ -108,7 +108,7 @@ async fn read(
         let op = read_op(form.kind, address.clone(), wanted.domain);
         let outcome = selected.perform_checked(op).await?;
         let (frame, value) = (outcome.frame, outcome.single()?);
-        let address = address_of(address, &value);
+        let address = address_of(address, &value)?;
         let value = Some(number(form, &value));
         let content =
             MemoryContent { frame, address, kind: Some(form.kind.name()), value, data: None, text: None };
@@ -127,15 +127,11 @@ async fn read(
     let share = selected.share(&op)?;
     let outcome = selected.perform_checked(op).await?;
     let (frame, value) = (outcome.frame, outcome.single()?);
+    let known = address_of(address, &value)?;
     let mut bytes: Vec<u8> = value.try_into()?;
-    let known = match address {
-        Address::Known(address) => *address,
-        Address::Computed(_) => {
-            let (address, _) = read_at(&bytes).ok_or_else(OpError::unexpected_reply)?;
-            bytes.drain(..size_of_val(&address));
-            address
-        }
-    };
+    if matches!(address, Address::Computed(_)) {
+        bytes.drain(..size_of_val(&known));
+    }
     let (data, text) = match wanted.format {
         BytesFormat::Raw => {
             let reply = share.bytes("application/octet-stream", bytes);
@@ -148,11 +144,13 @@ async fn read(
 }
 
 /// The address that was read. The result of [`Op::ReadAt`] begins with it.
-fn address_of(address: &Address, result: &Value) -> u32 {
+fn address_of(address: &Address, result: &Value) -> Result<u32, OpError> {
     match (address, result) {
-        (Address::Known(address), _) => *address,
-        (Address::Computed(_), Value::Bytes(bytes)) => read_at(bytes).map_or(0, |(address, _)| address),
-        (Address::Computed(_), _) => 0,
+        (Address::Known(address), _) => Ok(*address),
+        (Address::Computed(_), Value::Bytes(bytes)) => {
+            read_at(bytes).map(|(address, _)| address).ok_or_else(OpError::unexpected_reply)
+        }
+        (Address::Computed(_), _) => Err(OpError::unexpected_reply()),
     }
 }
 

@@ -237,7 +237,7 @@ impl Timeline {
                 }
             }
         }
-        let frame = |offset: u32| next + u64::from(offset);
+        let frame = |offset: u32| next.saturating_add(offset.into());
         let seen = seen.into_iter();
         seen.map(|((first, last), keys)| PlannedPress { keys, first: frame(first), last: frame(last) })
             .collect()

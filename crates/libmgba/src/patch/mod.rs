@@ -5,7 +5,7 @@ mod ips;
 mod reader;
 mod ups;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -69,15 +69,13 @@ impl Problem {
 /// # Errors
 /// [`Error::Patch`] with the position in the patch and the reason, or [`Error::Io`] if the file cannot be read.
 pub(crate) fn apply_file(path: &Path, rom: &[u8]) -> Result<Vec<u8>, Error> {
-    let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
     let mut patch = Vec::new();
-    // A file can grow after its length was read.
     let limit = MAX_PATCH as u64 + 1;
     File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut patch))
         .map_err(|error| Error::read(path, error))?;
     let result = if patch.len() > MAX_PATCH {
-        Err(Problem::new(0, format!("the file has {length} bytes; a patch has at most {MAX_PATCH}")))
+        Err(Problem::new(0, format!("the file is too large; a patch has at most {MAX_PATCH} bytes")))
     } else {
         apply(&patch, rom)
     };
