@@ -112,7 +112,7 @@ check.test("two workers that stop refuse new clients while they complete a reque
     words[1] = 1
     check.equal(assert(connection:receive()).body, "complete")
     connection:close()
-  end)
+  end, true)
 end)
 
 check.test("memory does not grow with the number of requests", function()

@@ -28,7 +28,7 @@ check.test("a signal reaches the loop's callback", function()
     -- Until the process has registered its callback, TERM would end the process, and `run_with` would report this.
     check.eventually(5, function() return received[0] > 0 end, "the process receives USR1")
     child:signal("TERM")
-  end)
+  end, true)
 end)
 
 check.test("a signal reaches all callbacks that are registered for it", function()

@@ -16,7 +16,8 @@ local M = {}
 -- process must end without an error: after TERM or, with `ends`, by itself.
 ---@param main function
 ---@param body function
----@param ends? boolean whether `main` ends by itself
+---@param ends? boolean whether `main` ends by itself, or after a signal from `body`; another TERM could arrive when
+--- the process no longer handles signals
 function M.run_with(main, body, ends)
   local process = assert(worker.start(main))
   local ok, message = xpcall(body, debug.traceback, process)
