@@ -2,12 +2,11 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::state::read_limited;
 use crate::sys::{ConsoleSetup, PALETTE};
 
 /// The largest BIOS that is accepted, in bytes. The BIOS of a Game Boy Advance has 16 KiB.
@@ -183,16 +182,7 @@ impl Hardware {
     pub(crate) fn for_shim(&self) -> Result<ConsoleSetup, Error> {
         let bios = match &self.bios {
             None => None,
-            Some(path) => {
-                let mut bytes = Vec::new();
-                File::open(path)
-                    .and_then(|file| file.take(MAX_BIOS + 1).read_to_end(&mut bytes))
-                    .map_err(|error| Error::read(path, error))?;
-                if bytes.len() as u64 > MAX_BIOS {
-                    return Err(self.not_a_bios());
-                }
-                Some(bytes)
-            }
+            Some(path) => Some(read_limited(path, MAX_BIOS)?.ok_or_else(|| self.not_a_bios())?),
         };
         Ok(ConsoleSetup {
             bios,

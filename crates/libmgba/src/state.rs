@@ -1,5 +1,6 @@
 use std::ffi::c_int;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::core::{Core, write_file};
@@ -287,6 +288,16 @@ pub(crate) fn file_len(path: &Path) -> Result<u64, Error> {
         return Err(Error::NotAFile { path: path.to_owned() });
     }
     Ok(metadata.len())
+}
+
+/// Reads a file. Returns `None` if it has more than `limit` bytes. A pipe or a device can have any number of bytes,
+/// whatever length the system reports.
+pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+        .map_err(|e| Error::read(path, e))?;
+    Ok(if bytes.len() as u64 > limit { None } else { Some(bytes) })
 }
 
 #[cfg(test)]

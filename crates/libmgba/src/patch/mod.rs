@@ -5,12 +5,11 @@ mod ips;
 mod reader;
 mod ups;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::MAX_ROM_SIZE;
 use crate::error::Error;
+use crate::state::read_limited;
 
 /// The extensions of patches next to a ROM, in mGBA's order.
 const ENDINGS: [&str; 3] = ["ups", "ips", "bps"];
@@ -69,15 +68,9 @@ impl Problem {
 /// # Errors
 /// [`Error::Patch`] with the position in the patch and the reason, or [`Error::Io`] if the file cannot be read.
 pub(crate) fn apply_file(path: &Path, rom: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut patch = Vec::new();
-    let limit = MAX_PATCH as u64 + 1;
-    File::open(path)
-        .and_then(|file| file.take(limit).read_to_end(&mut patch))
-        .map_err(|error| Error::read(path, error))?;
-    let result = if patch.len() > MAX_PATCH {
-        Err(Problem::new(0, format!("the file is too large; a patch has at most {MAX_PATCH} bytes")))
-    } else {
-        apply(&patch, rom)
+    let result = match read_limited(path, MAX_PATCH as u64)? {
+        Some(patch) => apply(&patch, rom),
+        None => Err(Problem::new(0, format!("the file is too large; a patch has at most {MAX_PATCH} bytes"))),
     };
     result.map_err(|Problem { at, text }| Error::Patch { path: path.to_owned(), at, problem: text })
 }
