@@ -194,6 +194,26 @@ local function signal_all(state, name)
   for pid in pairs(state.workers) do signal.send(pid, name) end
 end
 
+-- Runs a group on a loop that is new.
+local function run_group(loop, count, main, options)
+  local state = { loop = loop, main = main, workers = {}, stopping = false }
+  -- This comes before the first fork, so that no signal is missed.
+  local ok, message = loop:on_signal({ "CHLD" }, function() collect(state) end)
+  if not ok then return nil, message end
+  ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
+    if state.stopping then return end
+    state.stopping = true
+    if options.on_stop then options.on_stop() end
+    signal_all(state, "TERM")
+    loop:after(options.grace or 10, function() signal_all(state, "KILL") end)
+    collect(state)
+  end)
+  if not ok then return nil, message end
+  for index = 1, count do keep(state, index) end
+  if options.ready then options.ready() end
+  return loop:run()
+end
+
 --- Runs a function in several processes until this process gets INT, TERM or HUP. Then sends TERM to all of them, kills
 --- those that have not ended in time, and returns. A worker that ends earlier is started again.
 ---@param count integer 1 to 4096
@@ -212,31 +232,9 @@ function M.group(count, main, options)
   if type(main) ~= "function" then error("a worker runs a function, not a " .. type(main), 2) end
   local loop, message = loops.new()
   if not loop then return nil, message end
-  local state = { loop = loop, main = main, workers = {}, stopping = false }
-  local ok
-  -- This comes before the first fork, so that no signal is missed.
-  ok, message = loop:on_signal({ "CHLD" }, function() collect(state) end)
-  if not ok then
-    loop:close()
-    return nil, message
-  end
-  ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
-    if state.stopping then return end
-    state.stopping = true
-    if options.on_stop then options.on_stop() end
-    signal_all(state, "TERM")
-    loop:after(options.grace or 10, function() signal_all(state, "KILL") end)
-    collect(state)
-  end)
-  if not ok then
-    loop:close()
-    return nil, message
-  end
-  for index = 1, count do keep(state, index) end
-  if options.ready then options.ready() end
-  ok, message = loop:run()
+  local ok, reason = run_group(loop, count, main, options)
   loop:close()
-  return ok, message
+  return ok, reason
 end
 
 return M
