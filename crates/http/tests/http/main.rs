@@ -22,6 +22,9 @@ mod metrics;
 mod once;
 mod own;
 mod page;
+#[path = "../../../link/tests/link/peer.rs"]
+#[expect(dead_code, reason = "the tests of the link use the rest")]
+mod peer;
 #[path = "../../../../tests/src/reserved_port.rs"]
 mod reserved_port;
 mod slow;

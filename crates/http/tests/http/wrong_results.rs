@@ -1,98 +1,51 @@
 //! Scripts that send wrong results, events or replies. Each request must still get a reply, and not a 500.
 
 use std::fmt::Debug;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use framewire_http::compat::{ECHO, ROUTES, Verb};
 use framewire_protocol::event::NewValue;
-use framewire_protocol::{
-    Decoder, EventFrame, EventItem, Frame, Op, Outcome, PROTOCOL_VERSION, Reply, Value, marker,
-};
+use framewire_protocol::{EventFrame, EventItem, Frame, Op, Outcome, Reply, Request, Value, marker};
 
 use super::bad_input::good;
 use super::failures::attached;
+use super::peer::{Connection, Peer};
 use super::support::{Server, wait_for};
 
 /// The result of each operation, and how many results are added to, or left out of, the right number of them.
 type Results = (Value, isize);
 
-/// Starts a script whose connections are served by `serve`. Returns its address.
-fn script<T: Send + 'static>(
-    answers: &Arc<Mutex<T>>,
-    serve: fn(TcpStream, &Mutex<T>) -> Option<()>,
-) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let answers = answers.clone();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let answers = answers.clone();
-            thread::spawn(move || serve(stream, &answers));
-        }
-    });
-    address
-}
-
-/// Reads a text message.
-fn read_message(stream: &mut TcpStream) -> Option<Vec<u8>> {
-    let mut message = Vec::new();
-    while !message.ends_with(marker::END.as_bytes()) {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).ok()?;
-        message.extend(byte);
-    }
-    Some(message)
-}
-
 /// Answers the messages of one link as mGBA-http's script does, all with the same text.
-fn serve_text(mut stream: TcpStream, text: &Mutex<String>) -> Option<()> {
-    read_message(&mut stream)?;
-    stream.write_all(format!("{}{}", marker::ERROR, marker::END).as_bytes()).ok()?;
+fn serve_text(mut link: Connection, text: &Mutex<String>) -> Option<()> {
+    link.greet_as_mgba_http()?;
     loop {
-        read_message(&mut stream)?;
-        let reply = format!("{}{}", text.lock().unwrap(), marker::END);
-        stream.write_all(reply.as_bytes()).ok()?;
+        link.message()?;
+        let text = text.lock().unwrap().clone();
+        link.reply(&text)?;
     }
 }
 
 /// Answers the requests of one link.
-fn serve(mut stream: TcpStream, results: &Mutex<Results>) -> Option<()> {
-    read_message(&mut stream)?;
-    let welcome = format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1{}", marker::END);
-    stream.write_all(welcome.as_bytes()).ok()?;
-    let mut decoder = Decoder::new();
-    let mut bytes = vec![0; 64 * 1024];
+fn serve(mut link: Connection, results: &Mutex<Results>) -> Option<()> {
+    link.greet()?;
+    link.frame = u32::MAX;
     let mut watched = Vec::new();
     loop {
-        while let Some(frame) = decoder.next_frame().ok()? {
-            let answer = match frame {
-                Frame::Request(request) => {
-                    let watches = request.batch.ops.iter().filter_map(|op| match op {
-                        Op::Watch { id, .. } => Some(*id),
-                        _ => None,
-                    });
-                    watched.extend(watches);
-                    let (value, more) = results.lock().unwrap().clone();
-                    let count = request.batch.ops.len().saturating_add_signed(more);
-                    let outcome = Outcome { frame: u32::MAX, results: vec![Ok(value); count] };
-                    Frame::Reply(Reply { id: request.id, outcome })
-                }
-                Frame::Ping(id) => Frame::Pong { id, frame: u32::MAX },
-                _ => continue,
-            };
-            let mut out = Vec::new();
-            answer.encode(&mut out);
-            if matches!(answer, Frame::Reply(_)) {
-                Frame::Event(events(&watched)).encode(&mut out);
-            }
-            stream.write_all(&out).ok()?;
-        }
-        let count = stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
-        decoder.push(&bytes[..count]);
+        let Request { id, batch, .. } = link.request()?;
+        let watches = batch.ops.iter().filter_map(|op| match op {
+            Op::Watch { id, .. } => Some(*id),
+            _ => None,
+        });
+        watched.extend(watches);
+        let (value, more) = results.lock().unwrap().clone();
+        let count = batch.ops.len().saturating_add_signed(more);
+        let outcome = Outcome { frame: u32::MAX, results: vec![Ok(value); count] };
+        // With two writes, the second one could wait 40 ms for an acknowledgement of the first one.
+        let mut bytes = Vec::new();
+        Frame::Reply(Reply { id, outcome }).encode(&mut bytes);
+        Frame::Event(events(&watched)).encode(&mut bytes);
+        link.send(&bytes)?;
     }
 }
 
@@ -113,10 +66,10 @@ fn events(watched: &[u32]) -> EventFrame {
 }
 
 /// A method, a path, and a body.
-type Request = (&'static str, String, &'static str);
+type HttpRequest = (&'static str, String, &'static str);
 
 /// Requests of all kinds, except those whose replies do not end.
-fn requests() -> Vec<Request> {
+fn requests() -> Vec<HttpRequest> {
     let compat = ROUTES.iter().chain(&ECHO).map(|route| {
         let query: Vec<String> =
             route.params.iter().map(|param| format!("{}={}", param.name, good(param))).collect();
@@ -203,9 +156,9 @@ fn requests() -> Vec<Request> {
         .collect()
 }
 
-/// A server that attaches to the script at this address, and is connected to it.
-fn connected(address: String) -> Server {
-    let server = attached(address, |app| app.deadline = Duration::from_millis(500));
+/// A server that is connected to this script.
+fn connected(script: &Peer) -> Server {
+    let server = attached(script.address.clone(), |app| app.deadline = Duration::from_millis(500));
     wait_until_connected(&server);
     server
 }
@@ -215,7 +168,7 @@ fn wait_until_connected(server: &Server) {
 }
 
 /// Sends the requests, and checks that each gets a reply, and that none of them is a 500.
-fn assert_answered(server: &Server, requests: &[Request], wrong: &impl Debug) {
+fn assert_answered(server: &Server, requests: &[HttpRequest], wrong: &impl Debug) {
     for (method, target, body) in requests {
         let headers = if body.starts_with('{') { "content-type: application/json\r\n" } else { "" };
         let reply = server.request_with(method, target, headers, body.as_bytes());
@@ -226,7 +179,8 @@ fn assert_answered(server: &Server, requests: &[Request], wrong: &impl Debug) {
 #[test]
 fn requests_get_a_reply_even_if_the_results_of_the_script_are_wrong() {
     let results = Arc::new(Mutex::new((Value::None, 0)));
-    let server = connected(script(&results, serve));
+    let answers = results.clone();
+    let server = connected(&Peer::start(move |_, link| serve(link, &answers)));
 
     let bytes = |length: usize| Value::Bytes(vec![0xFF; length]);
     let texts = |count: usize| Value::List(vec![Value::Text("x".to_owned()); count]);
@@ -267,7 +221,8 @@ fn requests_get_a_reply_even_if_the_results_of_the_script_are_wrong() {
 #[test]
 fn requests_get_a_reply_even_if_a_script_of_mgba_http_sends_wrong_replies() {
     let text = Arc::new(Mutex::new("1".to_owned()));
-    let server = connected(script(&text, serve_text));
+    let answers = text.clone();
+    let server = connected(&Peer::start(move |_, link| serve_text(link, &answers)));
     let requests = requests();
     let words = ["", " ", "x", "true", "1.5", "1e3", "-1", "-99999999999999999999", "99999999999999999999"];
     let lists = ["[]", "[ff", "[f]", "ff,ff", ",", "wram,", "0xff", "\u{0}", "\u{1F600}", marker::ERROR];

@@ -31,6 +31,7 @@ impl Peer {
                     text: String::new(),
                     decoder: Decoder::new(),
                     pause: Duration::ZERO,
+                    frame: 1,
                 };
                 thread::spawn(move || serve(number, connection));
             }
@@ -51,6 +52,8 @@ pub struct Connection {
     decoder: Decoder,
     /// The time before each read.
     pub pause: Duration,
+    /// The frame counter in pongs.
+    pub frame: u32,
 }
 
 impl Connection {
@@ -140,7 +143,7 @@ impl Connection {
         loop {
             match self.decoder.next_frame().ok()? {
                 Some(Frame::Request(request)) => return Some(request),
-                Some(Frame::Ping(id)) => self.send_frame(&Frame::Pong { id, frame: 1 })?,
+                Some(Frame::Ping(id)) => self.send_frame(&Frame::Pong { id, frame: self.frame })?,
                 Some(_) => {}
                 None => {
                     let bytes = self.read()?;
