@@ -1,4 +1,4 @@
-//! Replaces files atomically: a file is written completely or not at all.
+//! Replaces files atomically: a file is written completely or not at all. Also reads files up to a limit: [`read`].
 //!
 //! The bytes go to a temporary file in the target's folder. That file is synced to the disk and then renamed. So if the
 //! system crashes, the process is killed or the disk is full, either the old file or the new one exists, never a part
@@ -6,13 +6,48 @@
 //! not locked.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 pub use tempfile::NamedTempFile;
 
 /// The prefix of temporary files.
 pub const UNFINISHED: &str = ".unfinished-";
+
+/// Reads a file of at most `limit` bytes. A pipe or a device is read, too: a shell passes `<(...)` as a pipe. It can have
+/// any number of bytes, whatever length the system reports.
+///
+/// # Errors
+/// [`io::ErrorKind::FileTooLarge`] if the file has more bytes, or the error of the system.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_from(File::open(path)?, limit)
+}
+
+/// Like [`read`], for a file of UTF-8 text.
+///
+/// # Errors
+/// As for [`read`], and [`io::ErrorKind::InvalidData`] if the file contains anything but UTF-8 text.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    String::from_utf8(read(path, limit)?).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let message = format!("byte {valid} is not UTF-8 text; save the file as UTF-8");
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })
+}
+
+/// Like [`read`], for an open file or standard input.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_from(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("it is too large; use a file of at most {limit} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
 
 /// Creates a temporary file in `folder`, with a name that begins with `prefix`. The file is locked while it is open,
 /// and removed when the handle is dropped. [`finish`] moves the file to its final path. If this process is killed
@@ -217,6 +252,31 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        fs::write(&path, "abcdé").unwrap();
+        assert_eq!(read(&path, 6).unwrap(), "abcdé".as_bytes());
+        assert_eq!(read_text(&path, 6).unwrap(), "abcdé");
+        // The limit is inside the last character.
+        for error in [read(&path, 5).unwrap_err(), read_text(&path, 5).unwrap_err()] {
+            assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+            assert_eq!(error.to_string(), "it is too large; use a file of at most 5 bytes");
+        }
+        fs::write(&path, b"abc\xFF").unwrap();
+        let error = read_text(&path, 6).unwrap_err();
+        assert_eq!(error.to_string(), "byte 3 is not UTF-8 text; save the file as UTF-8");
+        assert_eq!(read(&home.path().join("none"), 6).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_limit_holds_for_a_device_that_never_ends() {
+        let error = read(Path::new("/dev/zero"), 1 << 20).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]
