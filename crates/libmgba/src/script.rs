@@ -1,11 +1,13 @@
 use std::ffi::CString;
-use std::fs;
 use std::path::Path;
 
 use crate::core::{Core, c_path};
 use crate::error::Error;
 use crate::log::Level;
 use crate::sys::Status;
+
+/// The largest script that is loaded from a file, in bytes.
+const MAX_SCRIPT: u64 = 16 << 20;
 
 /// Lua scripts, with the globals that mGBA's window gives them: `emu`, `console`, `callbacks`, `socket`, `util`, `C`.
 ///
@@ -53,7 +55,7 @@ impl Core {
     /// [`Error::Script`] (its message is also sent to the console),
     /// [`Error::ScriptsNotAttached`], [`Error::Io`], [`Error::NotAFile`], [`Error::OutOfMemory`].
     pub fn load_script(&mut self, path: &Path) -> Result<(), Error> {
-        let source = fs::read(path).map_err(|e| Error::read(path, e))?;
+        let source = framewire_files::read(path, MAX_SCRIPT).map_err(|e| Error::read(path, e))?;
         self.run(&c_path(path)?, &source)
     }
 

@@ -1,6 +1,6 @@
 use std::ffi::c_int;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::core::{Core, write_file};
@@ -84,7 +84,7 @@ impl Core {
         if len > MAX_STATE_SIZE as u64 {
             return Err(Error::StateTooLarge { len });
         }
-        let state = fs::read(path).map_err(|e| Error::read(path, e))?;
+        let state = framewire_files::read(path, MAX_STATE_SIZE as u64).map_err(|e| Error::read(path, e))?;
         self.load_state(&state, flags)
     }
 
@@ -290,14 +290,12 @@ pub(crate) fn file_len(path: &Path) -> Result<u64, Error> {
     Ok(metadata.len())
 }
 
-/// Reads a file. Returns `None` if it has more than `limit` bytes. A pipe or a device can have any number of bytes,
-/// whatever length the system reports.
+/// Reads a file. Returns `None` if it has more than `limit` bytes.
 pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
-        .map_err(|e| Error::read(path, e))?;
-    Ok(if bytes.len() as u64 > limit { None } else { Some(bytes) })
+    match framewire_files::read(path, limit) {
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => Ok(None),
+        read => read.map(Some).map_err(|error| Error::read(path, error)),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! and similar lines name the encryption of the following cheats, until `!reset`. A cheat for which no encryption is
 //! named, even after `!reset`, has that of the cheat before it, as in mGBA. All other lines are codes.
 
-use std::fs;
 use std::path::Path;
 
 use super::{Cheat, CheatKind, Code};
@@ -24,7 +23,7 @@ pub fn read_cheats(path: &Path) -> Result<Vec<Cheat>, Error> {
     if length > MAX_FILE {
         return Err(refused(format!("the file has {length} bytes; a file of cheats has at most {MAX_FILE}")));
     }
-    let bytes = fs::read(path).map_err(|error| Error::read(path, error))?;
+    let bytes = framewire_files::read(path, MAX_FILE).map_err(|error| Error::read(path, error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         refused(format!(
             "byte {} is not UTF-8 text; save the file as UTF-8",

@@ -93,6 +93,16 @@ fn files_can_be_loaded_several_times_and_together() {
     assert!(core.load_script(dir.path()).is_err());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_script_without_an_end_is_refused() {
+    let mut core = gba_core();
+    let _said = Transcript::attach(&mut core);
+    let error = core.load_script("/dev/zero".as_ref()).unwrap_err();
+    let Error::Io { source, .. } = &error else { panic!("{error}") };
+    assert_eq!(source.to_string(), "it is too large; use a file of at most 16777216 bytes");
+}
+
 #[test]
 fn without_a_context_there_are_no_scripts() {
     let mut core = gba_core();

@@ -95,6 +95,17 @@ fn state_files_that_cannot_be_read_or_written_are_errors() {
     assert!(matches!(core.load_state_file(&path, 0), Err(Error::StateTooLarge { .. })));
 }
 
+/// The length of this file of the kernel is 0, and it has 8 bytes for each page that a process could have.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_with_more_bytes_than_its_length_is_refused() {
+    let mut core = gba_core();
+    let path = std::path::Path::new("/proc/self/pagemap");
+    assert_eq!(std::fs::metadata(path).unwrap().len(), 0);
+    assert!(matches!(core.load_state_file(path, 0), Err(Error::Io { .. })));
+    assert!(matches!(framewire_libmgba::read_cheats(path), Err(Error::Io { .. })));
+}
+
 #[test]
 #[cfg(unix)]
 fn a_pipe_is_refused_without_waiting() {
