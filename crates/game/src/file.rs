@@ -1,7 +1,6 @@
 //! Reads game files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +13,9 @@ use toml::Spanned;
 use crate::error::GameFileError;
 use crate::rom::RomHash;
 use crate::scenario::{Actions, Observed, Scenario, Screen, Start};
+
+/// The largest game file that is accepted, in bytes.
+const MAX_FILE: u64 = 16 << 20;
 
 /// A game file that was read and checked.
 #[derive(Debug, Clone)]
@@ -109,7 +111,7 @@ impl GameFile {
     /// # Errors
     /// [`GameFileError`] says what is wrong, and where.
     pub fn read(path: &Path) -> Result<GameFile, GameFileError> {
-        let text = fs::read_to_string(path)
+        let text = framewire_files::read_text(path, MAX_FILE)
             .map_err(|source| GameFileError::Read { path: path.to_owned(), source })?;
         GameFile::parse(path, &text)
     }
@@ -330,6 +332,8 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const MAP: &str = "[[field]]\nname = \"score\"\naddress = 0x02000044\ntype = \"u32\"\n";
@@ -365,6 +369,14 @@ memory = ["score", "bytes[0x02000000, 8]"]
         let Start::Inputs(inputs) = &scenario.start else { panic!("{:?}", scenario.start) };
         assert_eq!(inputs.as_slice(), [(Keys::default(), 60), (Key::Start.into(), 2)]);
         assert!(file.scenario(Some("level-2")).unwrap_err().contains("it has level-1"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_game_file_without_an_end_is_refused() {
+        let error = GameFile::read(Path::new("/dev/zero")).unwrap_err();
+        let GameFileError::Read { source, .. } = &error else { panic!("{error}") };
+        assert_eq!(source.to_string(), "it is too large; use a file of at most 16777216 bytes");
     }
 
     #[test]

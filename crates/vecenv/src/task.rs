@@ -1,9 +1,8 @@
-use std::fs;
 use std::path::{self, Path, PathBuf};
 
 use framewire_expression::Formula;
 use framewire_game::{Actions, GameFile, Observed, Scenario, Start};
-use framewire_libmgba::{Clock, Core, Patching, Time, flags};
+use framewire_libmgba::{Clock, Core, MAX_STATE_SIZE, Patching, Time, flags};
 use framewire_protocol::Keys;
 
 use crate::error::Error;
@@ -215,7 +214,8 @@ fn begin(core: &mut Core, start: &Start) -> Result<(), Error> {
             }
         }
         Start::State(path) => {
-            let state = fs::read(path).map_err(|source| Error::Read { path: path.clone(), source })?;
+            let state = framewire_files::read(path, MAX_STATE_SIZE as u64)
+                .map_err(|source| Error::Read { path: path.clone(), source })?;
             core.load_state(&state, STATE_FLAGS)?;
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use framewire_game::GameFile;
-use framewire_vecenv::{Autoreset, Batch, Options, Task, VectorEnv};
+use framewire_vecenv::{Autoreset, Batch, Error, Options, Task, VectorEnv};
 
 const GAME: &str = r#"
 [game]
@@ -63,6 +63,18 @@ fn a_state_from_after_the_last_frame_of_an_episode_is_refused() {
     assert!(error.contains("episodes of this environment end after 300 frames"), "{error}");
     let early = states(&long, 10);
     vector.restore(&[early[0].as_deref()]).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_start_state_without_an_end_is_refused() {
+    let rom = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rom");
+    let text = GAME.replacen("inputs = \".:80 A:2\"", "state = \"/dev/zero\"", 1);
+    let file = GameFile::parse(&rom.join("game.toml"), &text).unwrap();
+    let error = Task::new(&file, Some("play"), None).unwrap_err();
+    assert!(matches!(error, Error::Read { .. }), "{error}");
+    let says = "cannot read /dev/zero: it is too large; use a file of at most 16777216 bytes";
+    assert_eq!(error.to_string(), says);
 }
 
 #[test]
