@@ -6,6 +6,9 @@ use std::str::FromStr;
 
 use crate::target::Failure;
 
+/// The largest file with a body, a list of requests or certificates that is accepted, in bytes.
+pub(crate) const MAX_FILE: u64 = 64 << 20;
+
 /// The condition for a reply to count as correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
@@ -49,7 +52,7 @@ pub fn text_or_file(text: &str, folder: &Path) -> Result<Vec<u8>, (String, std::
         None => Ok(text.as_bytes().to_vec()),
         Some(name) => {
             let path = folder.join(name);
-            std::fs::read(&path).map_err(|error| (path.display().to_string(), error))
+            framewire_files::read(&path, MAX_FILE).map_err(|error| (path.display().to_string(), error))
         }
     }
 }
@@ -155,5 +158,15 @@ mod tests {
         for text in ["", "yes", "status=x", "status=99", "contains=", "equals=@/nowhere/at/all"] {
             assert!(text.parse::<Check>().is_err(), "{text}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_text_from_a_file_without_an_end_is_refused() {
+        let CheckError::File(path, error) = "equals=@/dev/zero".parse::<Check>().unwrap_err() else {
+            panic!("the file was used");
+        };
+        assert_eq!(path, "/dev/zero");
+        assert_eq!(error.to_string(), "it is too large; use a file of at most 67108864 bytes");
     }
 }

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::HttpOptions;
+use crate::check::MAX_FILE;
 use crate::url::{Url, UrlError};
 
 /// A connection, as a stream of bytes.
@@ -173,8 +174,8 @@ fn authorities(trust: &Trust) -> Result<RootCertStore, ConnectorError> {
         return if store.is_empty() { Err(ConnectorError::NoAuthorities) } else { Ok(store) };
     };
     let unusable = |reason: String| ConnectorError::Certificates { path: path.display().to_string(), reason };
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
-    for certificate in certificates {
+    let pem = framewire_files::read(path, MAX_FILE).map_err(|error| unusable(error.to_string()))?;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
         let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
         store.add(certificate).map_err(|error| unusable(error.to_string()))?;
     }

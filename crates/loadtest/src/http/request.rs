@@ -8,7 +8,7 @@ pub use http::{HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 
 use super::template::Template;
-use crate::check::{Check, CheckError, text_or_file};
+use crate::check::{Check, CheckError, MAX_FILE, text_or_file};
 
 /// A request that is sent many times, each time with another payload in its placeholders.
 #[derive(Debug, Clone)]
@@ -144,7 +144,8 @@ enum Weight {
 /// If the file cannot be read, or something in it is not a request.
 pub fn read_list(path: &Path, headers: &[(HeaderName, HeaderValue)]) -> Result<Vec<Request>, RequestError> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| RequestError::File(file.clone(), error))?;
+    let text = framewire_files::read_text(path, MAX_FILE)
+        .map_err(|error| RequestError::File(file.clone(), error))?;
     let list: List = toml::from_str(&text).map_err(|error| RequestError::Malformed(file.clone(), error))?;
     if list.request.is_empty() {
         return Err(RequestError::Empty(file));
