@@ -19,6 +19,9 @@ use tokio_rustls::server::TlsStream;
 /// First byte of a TLS connection: a record of type handshake (RFC 8446, 5.1).
 pub(crate) const HANDSHAKE: u8 = 22;
 
+/// The largest file with certificates or a key that is accepted, in bytes.
+const MAX_PEM: u64 = 1 << 20;
+
 /// The server's certificate and private key, for TLS 1.2 and 1.3.
 #[derive(Clone)]
 pub struct Tls(Arc<ServerConfig>);
@@ -77,17 +80,20 @@ impl Tls {
     /// If a file cannot be read or contains something else, if the certificate and the key do not belong together, or
     /// if other users have access to the key.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Tls, TlsError> {
-        let chain = CertificateDer::pem_file_iter(certificate)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let pem = framewire_files::read(certificate, MAX_PEM)
+            .map_err(|error| TlsError::Unreadable(certificate.to_owned(), error))?;
+        let chain = CertificateDer::pem_slice_iter(&pem)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| wrong(certificate, "certificate", "CERTIFICATE", error))?;
         if chain.is_empty() {
             return Err(wrong(certificate, "certificate", "CERTIFICATE", PemError::NoItemsFound));
         }
         let unreadable = |error| TlsError::Unreadable(key.to_owned(), error);
-        let mut file = File::open(key).map_err(unreadable)?;
+        let file = File::open(key).map_err(unreadable)?;
         check_owner_only(&file.metadata().map_err(unreadable)?)
             .map_err(|mode| TlsError::Exposed { path: key.to_owned(), mode })?;
-        let secret = PrivateKeyDer::from_pem_reader(&mut file)
+        let pem = framewire_files::read_from(file, MAX_PEM).map_err(unreadable)?;
+        let secret = PrivateKeyDer::from_pem_slice(&pem)
             .map_err(|error| wrong(key, "private key", "PRIVATE KEY", error))?;
         let unfit =
             |source| TlsError::Unfit { certificate: certificate.to_owned(), key: key.to_owned(), source };
@@ -110,7 +116,6 @@ impl Tls {
 fn wrong(path: &Path, wanted: &'static str, label: &'static str, error: PemError) -> TlsError {
     let path = path.to_owned();
     match error {
-        PemError::Io(error) => TlsError::Unreadable(path, error),
         PemError::NoItemsFound => TlsError::Missing { path, wanted, label },
         error => TlsError::Damaged { path, reason: error.to_string() },
     }

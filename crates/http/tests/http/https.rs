@@ -1,5 +1,6 @@
 //! HTTPS with a self-signed certificate, and clients that send TLS, something else, or nothing.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -141,6 +142,9 @@ fn errors_say_what_is_wrong_with_the_files() {
     let open = folder.path().join("open.pem");
     std::fs::copy(&key, &open).unwrap();
     std::fs::set_permissions(&open, PermissionsExt::from_mode(0o640)).unwrap();
+    let endless = folder.path().join("endless.pem");
+    File::create(&endless).unwrap().set_len(1 << 40).unwrap();
+    std::fs::set_permissions(&endless, PermissionsExt::from_mode(0o600)).unwrap();
     for (certificate, key, says) in [
         (&nothing, &key, "cannot read"),
         (&certificate, &nothing, "cannot read"),
@@ -148,6 +152,8 @@ fn errors_say_what_is_wrong_with_the_files() {
         (&certificate, &open, "chmod 600"),
         (&empty, &key, "holds no certificate"),
         (&certificate, &empty, "holds no private key"),
+        (&PathBuf::from("/dev/zero"), &key, "cannot read /dev/zero"),
+        (&certificate, &endless, "cannot read"),
         (&damaged, &key, "damaged.pem"),
         (&certificate, &other_key, "cannot be used together"),
     ] {
