@@ -11,7 +11,7 @@ use framewire_emulator::embedded::{
 };
 use framewire_emulator::{Clock, Embedded};
 use framewire_recording::replay::{Divergence, PlayOptions, ReplayClock, ReplayError, Report, replay};
-use framewire_recording::{Ending, FormatError, Recording};
+use framewire_recording::{Ending, FormatError, MAX_FILE, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::choose::{patching, rom_without_save};
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Plays the recording. Returns whether everything that was compared is equal.
 fn play(args: &Args) -> anyhow::Result<bool> {
     let shown = args.file.display();
-    let file = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
+    let file = framewire_files::read(&args.file, MAX_FILE).with_context(|| format!("cannot read {shown}"))?;
     let recording = match Recording::read(&file) {
         Err(FormatError::Start(damage)) => {
             output::line(format_args!("{shown}: {damage}"))?;

@@ -17,6 +17,9 @@ use crate::settings::Settings;
 /// The settings file in the working folder.
 const DEFAULT_FILE: &str = "framewire.toml";
 
+/// The largest settings file that is accepted, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
 /// The argument for ROMs without `--rom`.
 pub const GAMES: &str = "games";
 
@@ -46,7 +49,7 @@ impl RawSettings {
         }
         settings = settings.or(self.environment);
         let path = file.unwrap_or(Path::new(DEFAULT_FILE));
-        let text = match std::fs::read_to_string(path) {
+        let text = match framewire_files::read_text(path, MAX_FILE) {
             Ok(text) => text,
             Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(settings);

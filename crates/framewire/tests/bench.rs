@@ -474,6 +474,22 @@ fn the_embedded_core_refuses_options_of_marker_targets() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let cases: [(&[&str], &str); 4] = [
+        (&["http://localhost:1/", "--requests", "/dev/zero"], "at most 67108864 bytes"),
+        (&["http://localhost:1/", "--token-file", "/dev/zero"], "at most 65536 bytes"),
+        (&["https://localhost:1/", "--cacert", "/dev/zero"], "at most 67108864 bytes"),
+        (&["compare", "/dev/zero", "/dev/zero"], "at most 268435456 bytes"),
+    ];
+    for (args, limit) in cases {
+        let output = bench(args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(limit), "{args:?}: {text}");
+    }
+}
+
 #[test]
 fn errors_say_what_to_type() {
     let cases: [(&[&str], &str); 27] = [

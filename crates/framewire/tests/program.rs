@@ -176,6 +176,45 @@ fn a_variable_switches_off_what_the_settings_file_allows() {
     assert!(server.runs_scripts());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let cases: [(&[&str], i32, &str); 4] = [
+        (&["serve", "--config", "/dev/zero"], 1, "at most 1048576 bytes"),
+        (&["state", "load", "/dev/zero"], 2, "at most 16777216 bytes"),
+        (&["replay", "/dev/zero"], 2, "at most 33554432 bytes"),
+        (
+            &["read", "score", "--url", "https://localhost:1", "--cacert", "/dev/zero"],
+            2,
+            "at most 16777216 bytes",
+        ),
+    ];
+    for (args, code, limit) in cases {
+        let said = fails(args, code);
+        assert!(said.contains("cannot read /dev/zero") && said.contains(limit), "{args:?}: {said}");
+    }
+    let endless = fs::File::open("/dev/zero").unwrap();
+    let output = program().args(["state", "load", "-"]).stdin(endless).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot read -: it is too large"), "{said}");
+}
+
+/// A shell passes `<(...)` as such a pipe.
+#[test]
+fn a_settings_file_can_be_a_pipe() {
+    let mut command = program();
+    let mut child = command
+        .args(["serve", "--config", "/dev/stdin"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"speed = 0").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("/dev/stdin is not a valid settings file"), "{said}");
+}
+
 #[test]
 fn an_empty_address_is_refused_before_a_request() {
     for args in [&["read", ""][..], &["write", "", "5"]] {

@@ -11,6 +11,9 @@ use framewire_loadtest::report::table::Table;
 
 use crate::output;
 
+/// The largest report that is read, in bytes. A point of its chart, which is a second of a run, has about 200 bytes.
+const MAX_REPORT: u64 = 256 << 20;
+
 /// Arguments of `framewire bench compare`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -63,7 +66,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Report> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = framewire_files::read_text(path, MAX_REPORT)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     Report::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
 }
 

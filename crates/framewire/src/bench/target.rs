@@ -20,6 +20,8 @@ use super::script::{Dialect, Options, ScriptTarget};
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// The waits before retries, if `--retries` does not set others.
 const WAITS: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(100)];
+/// The largest file of `--token-file` that is accepted, in bytes.
+const MAX_TOKEN_FILE: u64 = 64 << 10;
 /// The path to which `?message={}` is added for a plain GET. It is the endpoint of the study of 2025 (docs/study.md).
 const ECHO: &str = "/mgbaendpoint";
 
@@ -309,7 +311,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
 fn headers(args: &RunArgs) -> anyhow::Result<Headers> {
     let mut headers = args.headers.clone();
     if let Some(path) = &args.token_file {
-        let text = std::fs::read_to_string(path)
+        let text = framewire_files::read_text(path, MAX_TOKEN_FILE)
             .with_context(|| format!("cannot read the token in {}", path.display()))?;
         let token = text.trim();
         ensure!(!token.is_empty(), "{} is empty; `framewire token FILE` writes a token", path.display());

@@ -25,6 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(5);
 /// The largest reply in bytes: more than the largest savestate or picture.
 const LARGEST: u64 = 64 << 20;
+/// The largest file of `--cacert` that is accepted, in bytes.
+const MAX_CERTIFICATES: u64 = 16 << 20;
 /// The pause before each retry of a request. Together, the pauses give a server enough time to restart.
 const PAUSES: [Duration; 4] = [
     Duration::from_millis(100),
@@ -392,7 +394,7 @@ pub fn encode(text: &str) -> String {
 
 fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
     let shown = file.display();
-    let pem = std::fs::read(file)
+    let pem = framewire_files::read(file, MAX_CERTIFICATES)
         .map_err(|error| Failure::Input(format!("--cacert: cannot read {shown}: {error}")))?;
     let found: Vec<_> = parse_pem(&pem)
         .filter_map(|item| if let Ok(PemItem::Certificate(found)) = item { Some(found) } else { None })

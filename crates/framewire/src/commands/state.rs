@@ -12,6 +12,9 @@ use super::{EXIT_CODES, Failure, field, print, print_bytes};
 const SAVED: u8 = 31;
 const LOADED: u8 = 29;
 
+/// The largest savestate that is read, in bytes; libmgba accepts none that is larger.
+const MAX_STATE: u64 = 16 << 20;
+
 /// Arguments of `framewire state`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -110,10 +113,9 @@ fn load(place: &Place, force: bool, server: &ServerArgs) -> Result<(), Failure> 
 pub fn load_file(file: &Path) -> Result<Vec<u8>, Failure> {
     let shown = file.display();
     let read = if file.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| bytes)
+        framewire_files::read_from(std::io::stdin(), MAX_STATE)
     } else {
-        std::fs::read(file)
+        framewire_files::read(file, MAX_STATE)
     };
     let bytes = read.map_err(|error| Failure::Input(format!("cannot read {shown}: {error}")))?;
     if bytes.is_empty() {
