@@ -968,6 +968,16 @@ def test_a_game_file_without_a_rom_is_refused(tmp_path: Path) -> None:
             GameFiles.collect(game, None, None, None)
 
 
+def test_files_without_an_end_are_refused(short: Path) -> None:
+    with pytest.raises(InvalidRequest, match="/dev/zero is too large; use a file of at most 16777216 bytes"):
+        GameFiles.collect("/dev/zero", None, None, None)
+    with pytest.raises(RomError, match="/dev/zero is not a file"):
+        GameFiles.collect(short, None, "/dev/zero", None)
+    short.write_text(short.read_text().replace("actions =", 'start = { state = "/dev/zero" }\nactions =', 1))
+    with pytest.raises(InvalidRequest, match="/dev/zero is too large; use a file of at most 67108864 bytes"):
+        GameFiles.collect(short, None, None, None)
+
+
 def test_a_game_in_an_archive_is_sent_or_found_on_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     game = framewire.envs.demo_game()
     rom = (game.parent / "framewire-demo.gba").read_bytes()

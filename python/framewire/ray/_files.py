@@ -20,6 +20,11 @@ else:
 
 _GAME = "game.toml"
 
+# The largest game file, and the largest symbol file or start state, in bytes. They are those of crates/game and
+# crates/symbols.
+_MAX_GAME = 16 << 20
+_MAX_REFERENCE = 64 << 20
+
 
 @dataclass(frozen=True)
 class GameFiles:
@@ -41,13 +46,13 @@ class GameFiles:
     ) -> GameFiles:
         """Reads the files of a scenario. With `node_rom`, the ROM is not read: each node has it at this path."""
         path = Path(game)
-        text = path.read_text(encoding="utf-8-sig")
+        text = _read(path, _MAX_GAME).decode("utf-8-sig")
         described = tomllib.loads(text)
         files: dict[str, bytes] = {}
         for reference in _references(described, scenario):
             name = f"{len(files)}-{Path(reference).name}"
             text = _renamed(text, reference, name, path)
-            files[name] = (path.parent / reference).read_bytes()
+            files[name] = _read(path.parent / reference, _MAX_REFERENCE)
         files[_GAME] = text.encode()
         if node_rom is not None:
             return cls(files, node_rom, is_sent=False)
@@ -60,6 +65,8 @@ class GameFiles:
             source = Path(rom)
         # If the ROM is in an archive, `source` is the path of the archive and then the path in it.
         file = _file_of(source)
+        if file.exists() and not file.is_file():
+            raise RomError(f"{file} is not a file; give the path of a ROM, or of a ROM in an archive")
         name = f"rom-{file.name}"
         files[name] = file.read_bytes()
         return cls(files, (name / source.relative_to(file)).as_posix(), is_sent=True)
@@ -76,6 +83,15 @@ class GameFiles:
             for name, data in self.files.items():
                 Path(folder, name).write_bytes(data)
             yield os.path.join(folder, _GAME), os.path.join(folder, self.rom) if self.is_sent else self.rom
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """Reads a file of at most `limit` bytes. A device has any number of bytes, whatever its length is."""
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise InvalidRequest(f"{path} is too large; use a file of at most {limit} bytes")
+    return data
 
 
 def _file_of(rom: Path) -> Path:
