@@ -224,16 +224,11 @@ static void configure(struct mCore* core, const struct fw_console* console) {
 	mCoreLoadForeignConfig(core, &core->config);
 }
 
-/* Sets the type of the game's save memory. libmgba looks up this setting by the game's code at each reset. */
-static void set_save_type(struct mCore* core, const char* type) {
-	const size_t code = 0xAC;
-	if (!type || core->platform(core) != mPLATFORM_GBA) {
-		return;
-	}
-	const char* id = (const char*) rom_memory(core) + code;
+/* libmgba looks up this setting by the game's code at each reset. */
+void fw_set_save_type(struct fw_core* self, const char* code, const char* type) {
 	char section[16];
-	snprintf(section, sizeof(section), "override.%c%c%c%c", id[0], id[1], id[2], id[3]);
-	ConfigurationSetValue(mCoreConfigGetOverrides(&core->config), section, "savetype", type);
+	snprintf(section, sizeof(section), "override.%.4s", code);
+	ConfigurationSetValue(mCoreConfigGetOverrides(&self->core->config), section, "savetype", type);
 }
 
 /* Gives the core a copy of the BIOS, which libmgba keeps. */
@@ -282,7 +277,10 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 	fw_audio_setup(core);
 	status = insert_rom(self, given, rom);
 	if (status == FW_OK) {
-		set_save_type(core, console->save_type);
+		if (console->save_type && platform == mPLATFORM_GBA) {
+			const size_t code = 0xAC;
+			fw_set_save_type(self, (const char*) rom_memory(core) + code, console->save_type);
+		}
 		status = insert_bios(core, console);
 	}
 	if (status != FW_OK) {

@@ -1,4 +1,4 @@
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ use crate::platform::Platform;
 use crate::rom::Rom;
 use crate::sensor::Sensor;
 use crate::sys::{Handle, Status};
+
+/// Where the code of a GBA game is in its ROM.
+const GBA_CODE: usize = 0xAC;
 
 /// The options for a core and for the games that it loads later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct Core {
     patch: Option<PathBuf>,
     /// The options for games that are loaded later.
     options: Options,
+    /// The save memory from the options, and the code of the games that have it.
+    save_type: Option<([u8; 4], &'static CStr)>,
     /// The values of the sensors, in thousandths.
     pub(crate) sensors: [i32; Sensor::ALL.len()],
     /// For a ROM that was given as bytes: the folder that it was written to, which is removed with the core.
@@ -103,11 +108,25 @@ impl Core {
             path: rom.path,
             patch: rom.patch,
             options,
+            save_type: None,
             sensors: Default::default(),
             _home: home,
         };
+        if core.platform() == Platform::Gba {
+            let code = rom.bytes.get(GBA_CODE..).and_then(<[u8]>::first_chunk);
+            core.save_type = code.copied().zip(core.options.hardware.save_type.for_mgba());
+        }
         core.list_domains();
         Ok(core)
+    }
+
+    /// Takes over [`Hardware::save_type`] of a core that this one replaces, for the same games as there. It is in
+    /// effect from the next reset on.
+    pub fn adopt_save_type(&mut self, other: &Core) {
+        self.save_type = other.save_type;
+        if let Some((code, kind)) = &self.save_type {
+            self.handle.set_save_type(code, kind);
+        }
     }
 
     /// Replaces the running ROM without resetting the console, as `emu:loadFile` does in Lua. The processor continues

@@ -96,7 +96,7 @@ impl SaveType {
         (SaveType::Eeprom512, "eeprom512", Some(c"EEPROM512")),
     ];
 
-    fn for_mgba(self) -> Option<&'static CStr> {
+    pub(crate) fn for_mgba(self) -> Option<&'static CStr> {
         SaveType::ALL.iter().find(|(kind, ..)| *kind == self).and_then(|(.., name)| *name)
     }
 }
@@ -173,7 +173,8 @@ impl Default for Hardware {
 
 impl Hardware {
     /// These settings for a game of the other console, such as a GBA game after a Game Boy game: with the BIOS of that
-    /// console, if there is one, and without the type of the save.
+    /// console, if there is one, and without the type of the save, which
+    /// [`Core::adopt_save_type`](crate::Core::adopt_save_type) sets.
     pub fn for_other_game(&self, bios: Option<PathBuf>) -> Hardware {
         Hardware { bios, save_type: SaveType::Auto, ..self.clone() }
     }

@@ -331,6 +331,7 @@ impl Machine {
                 let mut other = Core::open_with(path, &options).map_err(failed)?;
                 other.set_clock(self.core.clock());
                 other.set_keys(self.core.keys());
+                other.adopt_save_type(&self.core);
                 sensors::copy(&self.core, &mut other);
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, SaveType, Speed};
 use framewire_emulator::{Emulator, EventKind};
 use framewire_protocol::{Op, Value};
 use tempfile::TempDir;
 
-use super::support::{DEMO, call, config, number, refusal, script, soon, wait_for};
+use super::support::{DEMO, batch, call, config, number, refusal, script, soon, wait_for};
 
 /// The first byte of the cartridge's save memory.
 const SRAM: u32 = 0x0E00_0000;
@@ -502,6 +502,32 @@ fn a_game_uses_the_save_file_from_the_settings() {
 
     let refused = start(Mods { save: Some(home.path("none/mine.sav")), ..mods }).err().expect("an error");
     assert!(refused.to_string().contains("cannot write"), "{refused}");
+}
+
+#[test]
+fn a_game_keeps_the_save_type_of_the_settings_after_a_game_of_the_other_console() {
+    let home = Home::new();
+    fs::write(home.path("small.gb"), game_boy(MBC1)).expect("written");
+    let mut other = DEMO.to_vec();
+    other[0xAC..0xB0].copy_from_slice(b"BOTE");
+    fs::write(home.path("other.gba"), other).expect("written");
+    let mut mods = Mods::default();
+    mods.options.hardware.save_type = SaveType::Flash1m;
+    let rom = Rom::File(home.path("game.gba"));
+    let emulator = Embedded::start(Config { rom, mods, ..config(Speed::Times(1.0), true, vec![]) })
+        .expect("the game starts");
+    // Before a game has used its save, there is a domain only if its type is known.
+    for (name, is_set) in [
+        ("small.gb", false),
+        ("game.gba", true),
+        ("small.gb", false),
+        ("other.gba", false),
+        ("game.gba", true),
+    ] {
+        call(&emulator, Op::LoadRom { path: home.path(name).to_str().expect("text").to_owned() });
+        let size = batch(&emulator, vec![Op::DomainSize { domain: "sram".to_owned() }]).single();
+        assert_eq!(size == Ok(Value::Int(0x20000)), is_set, "{name}: {size:?}");
+    }
 }
 
 #[cfg(unix)]

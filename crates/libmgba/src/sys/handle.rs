@@ -120,6 +120,11 @@ impl Handle {
         check(unsafe { ffi::fw_load_file(self.ptr(), &rom.raw()) })
     }
 
+    pub fn set_save_type(&mut self, code: &[u8; 4], kind: &CStr) {
+        // SAFETY: see the type; the shim reads at most 4 bytes of `code`.
+        unsafe { ffi::fw_set_save_type(self.ptr(), code.as_ptr().cast(), kind.as_ptr()) }
+    }
+
     pub fn title(&self) -> String {
         self.name(ffi::fw_title)
     }
