@@ -143,7 +143,7 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	bool complete = file && (inside || !given->inside);
 	bool loaded = false;
 	if (complete && enter_folder(core, given->path)) {
-		fw_saves_settle(self);
+		fw_saves_settle(self, false);
 		fw_saves_cover(self);
 		fw_cheats_clear(self);
 		loaded = core->loadROM(core, rom);
@@ -330,7 +330,7 @@ void fw_close(struct fw_core* self) {
 
 void fw_reset(struct fw_core* self) {
 	fw_clock_follow(self);
-	fw_saves_settle(self);
+	fw_saves_settle(self, false);
 	self->core->reset(self->core);
 	fw_sensors_reset(self);
 	fw_clock_follow(self);

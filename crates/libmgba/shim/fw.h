@@ -145,6 +145,9 @@ bool fw_write_register(struct fw_core*, const char* name, int32_t value);
 /* ---- state.c: savestates and battery saves ---- */
 
 int fw_state_save(struct fw_core*, int flags, uint8_t** out, size_t* len);
+/* Together with SAVESTATE_SAVEDATA: the save in the state becomes the cartridge's save, even if the game uses the save
+ * of a state that was loaded earlier. */
+#define FW_KEEP_SAVE 0x100
 int fw_state_load(struct fw_core*, const uint8_t* data, size_t len, int flags);
 int fw_save_get(struct fw_core*, uint8_t** out, size_t* len);
 

@@ -171,7 +171,7 @@ static bool insert(struct fw_core* self, struct fw_save* save) {
 		sweep(self, false);
 		return loaded;
 	}
-	fw_saves_settle(self);
+	fw_saves_settle(self, false);
 	fw_saves_cover(self);
 	bool loaded = self->load_save(self->core, &save->d);
 	sweep(self, true);
@@ -191,22 +191,22 @@ int fw_save_load(struct fw_core* self, const uint8_t* data, size_t len, bool tem
 /* A loaded state can have a save of its own, which libmgba uses in place of the cartridge's. A quarter of a second
  * after the game has changed it, libmgba makes it the cartridge's save. Before a reset, and before another ROM or save
  * replaces it, this function does so at once. */
-void fw_saves_settle(struct fw_core* self) {
+void fw_saves_settle(struct fw_core* self, bool always) {
 	if (self->core->platform(self->core) == mPLATFORM_GB) {
 		struct GB* gb = self->core->board;
-		if (gb->sramMaskWriteback && gb->sramDirty) {
+		if (gb->sramMaskWriteback && (gb->sramDirty || always)) {
 			GBSavedataUnmask(gb);
 		}
 	} else {
 		struct GBA* gba = self->core->board;
-		if (gba->memory.savedata.maskWriteback && gba->memory.savedata.dirty) {
+		if (gba->memory.savedata.maskWriteback && (gba->memory.savedata.dirty || always)) {
 			GBASavedataUnmask(&gba->memory.savedata);
 		}
 	}
 }
 
 void fw_save_unload(struct fw_core* self) {
-	fw_saves_settle(self);
+	fw_saves_settle(self, false);
 	fw_saves_cover(self);
 	self->load_save(self->core, NULL);
 	sweep(self, true);

@@ -143,6 +143,11 @@ static int try_state(struct mCore* core, const void* state) {
 	return status;
 }
 
+static bool has_save(struct mStateExtdata* extra) {
+	struct mStateExtdataItem item;
+	return mStateExtdataGet(extra, EXTDATA_SAVEDATA, &item) && item.size > 0 && item.data;
+}
+
 /* If a game has not used its save yet, makes its save equal to the save in a loaded state. libmgba has written the
  * state's save over the start of the current one, which may be longer. If there was no current save, libmgba has
  * dropped the state's save. */
@@ -179,6 +184,9 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	int64_t before = fw_clock_before_load(self);
 	int status = try_state(core, found);
 	if (status == FW_OK) {
+		if (flags & FW_KEEP_SAVE && flags & SAVESTATE_SAVEDATA && has_save(&extra)) {
+			fw_saves_settle(self, true);
+		}
 		vf->seek(vf, 0, SEEK_SET);
 		if (mCoreLoadStateNamed(core, vf, without_cheats(flags))) {
 			restore_sound(core, found);

@@ -25,6 +25,10 @@ pub mod flags {
     pub const ALL: u32 = 31;
     /// All parts except the battery save; mGBA's default for loading.
     pub const LOAD: u32 = 29;
+    /// Not one of mGBA's numbers. Together with [`SAVEDATA`], the save in a loaded state becomes the cartridge's save,
+    /// even if the game uses the save of a state that was loaded earlier. Without this flag, it then replaces only that
+    /// save, which the game loses with a reset.
+    pub const KEEP_SAVE: u32 = 0x100;
 }
 
 /// Savestates in mGBA's own format, so they can be exchanged with mGBA in both directions. For `flags` see [`flags`].

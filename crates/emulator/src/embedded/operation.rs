@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use framewire_libmgba::{Core, Error, Level, Options};
+use framewire_libmgba::{Core, Error, Level, Options, flags};
 use framewire_protocol::{Keys, MAX_RANGE, Op, OpError, Status, Value, timeline, watch};
 
 use super::bounds::find_domain;
@@ -140,19 +140,22 @@ impl Machine {
 
             Op::SaveState { flags } => Value::Bytes(core.save_state(flags.into()).map_err(failed)?),
             Op::LoadState { data, flags } => {
-                let loaded = core.load_state(&data, flags.into());
+                let flags = self.load_flags(flags);
+                let loaded = self.core.load_state(&data, flags);
                 self.loaded(loaded, Discontinuity::State)?
             }
             Op::SaveStateFile { path, flags } => {
                 accepted(core.save_state_file(Path::new(&path), flags.into()))?
             }
             Op::LoadStateFile { path, flags } => {
-                let loaded = core.load_state_file(Path::new(&path), flags.into());
+                let flags = self.load_flags(flags);
+                let loaded = self.core.load_state_file(Path::new(&path), flags);
                 self.loaded(loaded, Discontinuity::State)?
             }
             Op::SaveStateSlot { slot, flags } => accepted(core.save_state_slot(slot, flags.into()))?,
             Op::LoadStateSlot { slot, flags } => {
-                let loaded = core.load_state_slot(slot, flags.into());
+                let flags = self.load_flags(flags);
+                let loaded = self.core.load_state_slot(slot, flags);
                 self.loaded(loaded, Discontinuity::State)?
             }
 
@@ -310,6 +313,14 @@ impl Machine {
             return Err(OpError::new(Status::Busy, message));
         }
         Ok(())
+    }
+
+    /// The flags for loading a state. A state with its save replaces the cartridge's save, except during a replay. At
+    /// its end, a replay loads the state from before it. If the save of another state hid the cartridge's save then,
+    /// that state does not contain the cartridge's save, so the replay could not restore it.
+    fn load_flags(&self, flags: u8) -> u32 {
+        let keep = if self.watches.has_recording_or_replay() { 0 } else { flags::KEEP_SAVE };
+        u32::from(flags) | keep
     }
 
     /// The result of an operation that loads a state or a game. If it succeeded, reports the discontinuity.

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, SaveType, Speed};
-use framewire_emulator::{Emulator, EventKind};
+use framewire_emulator::{Emulator, EventKind, WatchRequest};
 use framewire_protocol::{Op, Value};
 use tempfile::TempDir;
 
-use super::support::{DEMO, batch, call, config, number, refusal, script, soon, wait_for};
+use super::support::{DEMO, batch, bytes, call, config, number, refusal, script, soon, wait_for};
 
 /// The first byte of the cartridge's save memory.
 const SRAM: u32 = 0x0E00_0000;
@@ -502,6 +502,30 @@ fn a_game_uses_the_save_file_from_the_settings() {
 
     let refused = start(Mods { save: Some(home.path("none/mine.sav")), ..mods }).err().expect("an error");
     assert!(refused.to_string().contains("cannot write"), "{refused}");
+}
+
+/// A replay loads the state from before it at its end, and must not change a save that this state does not contain.
+#[test]
+fn a_state_with_its_save_changes_the_save_file_after_another_state_was_loaded_except_in_a_replay() {
+    for (is_replay, expected) in [(false, 1), (true, 2)] {
+        let home = Home::new();
+        let emulator = home.start();
+        let state = |value| {
+            poke(&emulator, value);
+            call(&emulator, Op::Advance { frames: 60 });
+            bytes(call(&emulator, Op::SaveState { flags: 31 }))
+        };
+        let (one, two) = (state(1), state(2));
+        call(&emulator, Op::LoadState { data: two, flags: 29 });
+        let watch = emulator.watch(WatchRequest { keys: true, ..WatchRequest::default() });
+        if is_replay {
+            call(&emulator, watch.op());
+        }
+        call(&emulator, Op::LoadState { data: one, flags: 31 });
+        assert_eq!(peek(&emulator), 1);
+        drop(emulator);
+        assert_eq!(first(&home.save()), Some(expected));
+    }
 }
 
 #[test]

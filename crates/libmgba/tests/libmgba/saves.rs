@@ -211,6 +211,32 @@ fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
     }
 }
 
+#[test]
+fn a_state_can_replace_the_save_of_the_cartridge_while_the_save_of_another_state_hides_it() {
+    for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
+        let save = core.load_save(&[]).unwrap();
+        core.reset();
+        unlock(&mut core);
+        let mut states = [1, 2, 3].map(|value| {
+            core.write8(sram, value);
+            run(&mut core, 60);
+            core.save_state(flags::ALL - flags::SCREENSHOT).unwrap()
+        });
+        core.load_state(&states[1], flags::LOAD).unwrap();
+        core.load_state(&states[0], flags::ALL).unwrap();
+        assert_eq!((core.read8(sram), bytes_of(&core, save)[0]), (1, 3), "only the state's save is replaced");
+        // A state of a game with another title is refused.
+        states[2][0x10] ^= 1;
+        core.load_state(&states[2], flags::ALL | flags::KEEP_SAVE).unwrap_err();
+        assert_eq!((core.read8(sram), bytes_of(&core, save)[0]), (1, 3));
+        core.load_state(&states[1], flags::ALL | flags::KEEP_SAVE).unwrap();
+        assert_eq!((core.read8(sram), bytes_of(&core, save)[0]), (2, 2));
+        core.reset();
+        unlock(&mut core);
+        assert_eq!(core.read8(sram), 2);
+    }
+}
+
 /// libmgba does not know the kind of a GBA game's save before the game uses it.
 #[test]
 fn the_save_of_a_state_is_loaded_even_before_the_game_has_used_its_save() {
