@@ -116,6 +116,25 @@ static bool is_endless(enum mPlatform platform, const void* data) {
 	return !frame && !mode && state->io[GB_REG_BANK] != 0xFF;
 }
 
+/* Calls libmgba's loadState. If the state has another type of save memory, libmgba closes a cartridge's save that the
+ * save of another state, or a temporary save, hides. So the pointer to a hidden save is removed during the call. */
+static bool load_state(struct mCore* core, const void* state) {
+	if (core->platform(core) != mPLATFORM_GBA) {
+		return core->loadState(core, state);
+	}
+	struct GBASavedata* savedata = &((struct GBA*) core->board)->memory.savedata;
+	struct VFile* cartridge = savedata->realVf;
+	bool hidden = cartridge && savedata->vf != cartridge;
+	if (hidden) {
+		savedata->realVf = NULL;
+	}
+	bool loaded = core->loadState(core, state);
+	if (hidden) {
+		savedata->realVf = cartridge;
+	}
+	return loaded;
+}
+
 /* Loads the state itself, without its extra data. If that fails, the console continues as it was before. */
 static int try_state(struct mCore* core, const void* state) {
 	enum mPlatform platform = state_platform(state);
@@ -134,8 +153,8 @@ static int try_state(struct mCore* core, const void* state) {
 	}
 	int status = FW_OK;
 	core->saveState(core, backup);
-	if (!core->loadState(core, state)) {
-		core->loadState(core, backup);
+	if (!load_state(core, state)) {
+		load_state(core, backup);
 		restore_sound(core, backup);
 		status = FW_STATE_OTHER_GAME;
 	}

@@ -257,6 +257,26 @@ fn the_save_of_a_state_is_loaded_even_before_the_game_has_used_its_save() {
     }
 }
 
+/// When the state is loaded again, the type of the game's save memory changes while the state's save hides the
+/// cartridge's.
+#[test]
+fn a_state_that_is_loaded_again_from_before_the_game_used_its_save_does_not_remove_the_save_of_the_cartridge()
+{
+    let mut core = gba_core();
+    let save = core.load_save(&[5; 0x8000]).unwrap();
+    core.reset();
+    run(&mut core, 1);
+    let state = core.save_state(flags::ALL).unwrap();
+    for _ in 0..3 {
+        core.load_state(&state, flags::LOAD).unwrap();
+        assert_eq!(core.read8(GBA_SRAM), 5);
+        assert!(core.saves().any(|save| save.in_use));
+    }
+    core.write8(GBA_SRAM, 9);
+    run(&mut core, 60);
+    assert_eq!((core.read8(GBA_SRAM), bytes_of(&core, save)[0]), (9, 9));
+}
+
 #[test]
 fn a_state_with_an_empty_save_replaces_the_current_save() {
     for flags in [flags::ALL, flags::LOAD] {

@@ -82,8 +82,7 @@ impl Saves {
     }
 
     /// Finds changed saves, and hands the writer those that are due. If the core's save was removed and not
-    /// replaced, reports that as a problem. The operation `load_file`, a script, or a state with another type of save
-    /// memory can remove it.
+    /// replaced, reports that as a problem. The operation `load_file` or a script can remove it.
     pub fn check(&mut self, core: &mut Core, now: Instant) {
         if self.take_changes(core, now) && !core.saves().any(|save| save.in_use) {
             let problem = "no save file has been in use since another game or state was loaded; load a save file with autoload_save";
