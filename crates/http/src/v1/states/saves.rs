@@ -73,14 +73,21 @@ async fn load_battery_save(
         ));
     }
     fill(&mut save, now.save().unwrap_or_default().len());
-    let data = now.with_save(&save);
+    let (current, data) = (now.core().to_vec(), now.with_save(&save));
     // A state that was loaded before can have a save of its own, which hides the game's save until the next reset. A
-    // temporary save, which a user of mGBA can load, hides it, too. So the console is reset first; otherwise the last
-    // reset would drop the new save.
-    let batch = selected.keyed(vec![Op::Reset {}, Op::LoadState { data, flags: SAVE }, Op::Reset {}]);
+    // temporary save, which a user of mGBA can load, hides it, too. So the console is reset before the save is loaded;
+    // otherwise the last reset would drop the new save. If another game runs by now, an embedded core refuses the first
+    // operation, and performs none of the others.
+    let batch = selected.keyed(vec![
+        Op::LoadState { data: current, flags: 0 },
+        Op::Reset {},
+        Op::LoadState { data, flags: SAVE },
+        Op::Reset {},
+    ]);
     let outcome = selected.perform(batch).await?;
     let frame = outcome.frame;
     let mut results = outcome.results.into_iter();
+    next_result(&mut results).map_err(not_taken)?;
     next_result(&mut results)?;
     let loaded = bool::try_from(next_result(&mut results).map_err(not_taken)?)?;
     next_result(&mut results)?;

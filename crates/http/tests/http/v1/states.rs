@@ -1,10 +1,14 @@
 //! /v1/state, /v1/save and /v1/snapshots.
 
+use std::io::Write;
+use std::sync::Arc;
+
+use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
 use super::problems::problem;
 use super::{json_of, posted, sent};
-use crate::support::{Server, field, wait_for};
+use crate::support::{Server, core, field, repository, wait_for};
 
 fn write(server: &Server, offset: u32, value: u8) {
     let address = field("scratch") + offset;
@@ -79,6 +83,29 @@ fn an_uploaded_battery_save_is_not_lost_while_another_save_hides_the_games_save(
         assert!(server.get("/v1/save").body == save, "{case}");
         wait_for("the save on disk", || std::fs::read(server.file("demo game.sav")).unwrap() == save);
     }
+}
+
+#[test]
+fn a_battery_save_that_is_refused_because_another_game_runs_resets_nothing() {
+    // With each frame, the script changes the title in the ROM. So the state of an earlier frame is of another game.
+    let mut script = tempfile::Builder::new().suffix(".lua").tempfile().unwrap();
+    let source = "callbacks:add('frame', function()
+        emu.memory.cart0:write8(0xA0, 65 + emu:currentFrame() % 26)
+    end)";
+    script.write_all(source.as_bytes()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let rom = folder.path().join("game.gba");
+    std::fs::copy(repository("rom/framewire-demo.gba"), &rom).unwrap();
+    let emulator = core(Rom::File(rom), false, vec![script.path().to_owned()]);
+    let server = Server::over(folder, move |_| Arc::new(emulator), |_| {});
+    posted(&server, "/v1/speed", &json!({"speed": "unlimited"}));
+    wait_for("a refusal", || {
+        write(&server, 0, 7);
+        let reply = server.request("PUT", "/v1/save", &[1; 32 << 10]);
+        let is_refused = reply.status != 200;
+        assert_eq!(read(&server, 0), if is_refused { 7 } else { 0 }, "{}", reply.text());
+        is_refused
+    });
 }
 
 #[test]
