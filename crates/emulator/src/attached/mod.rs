@@ -97,6 +97,7 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
         _ => None,
     };
     let effects = shared::effects(&batch);
+    let reads = shared::reads_at(&batch);
     let rewind = match replace_rewind(link, shared, &mut batch) {
         Ok(rewind) => rewind,
         Err((index, error)) => {
@@ -113,6 +114,7 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
                 if let Some(rewind) = rewind {
                     shared.fetcher.finish(rewind, outcome);
                 }
+                shared::check_reads(&reads, outcome);
                 shared.apply(&effects, outcome);
             } else if rewind.is_some() {
                 // If the script has loaded the state nevertheless, its event begins a new line of the history.

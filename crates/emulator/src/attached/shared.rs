@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use framewire_link::{Listen, Notice};
-use framewire_protocol::{Batch, EventFrame, EventItem, Op, Outcome, Value};
+use framewire_protocol::{Batch, EventFrame, EventItem, Op, OpError, Outcome, Value};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -133,6 +133,24 @@ pub(super) fn effects(batch: &Batch) -> Vec<(usize, OpEffect)> {
     };
     let ops = batch.ops.iter().enumerate();
     ops.filter_map(|(number, op)| Some((number, effect(op)?))).collect()
+}
+
+/// The operations `read_at` of a batch: the index of each, and how many bytes its result has.
+pub(super) fn reads_at(batch: &Batch) -> Vec<(usize, usize)> {
+    let reads = batch.ops.iter().enumerate().filter(|(_, op)| matches!(op, Op::ReadAt { .. }));
+    reads.map(|(number, op)| (number, op.largest_result())).collect()
+}
+
+/// Replaces results of `read_at` that have another type or length with an error.
+pub(super) fn check_reads(reads: &[(usize, usize)], outcome: &mut Outcome) {
+    for (number, length) in reads {
+        if let Some(result) = outcome.results.get_mut(*number)
+            && let Ok(value) = result
+            && !matches!(value, Value::Bytes(bytes) if bytes.len() == *length)
+        {
+            *result = Err(OpError::unexpected_reply());
+        }
+    }
 }
 
 impl AttachedState {

@@ -218,6 +218,30 @@ fn requests_get_a_reply_even_if_the_results_of_the_script_are_wrong() {
     assert_eq!(server.number("/core/read8?address=0x02000000"), 7);
 }
 
+/// The result of a read at a computed address has the four bytes of the address before those of the number.
+#[test]
+fn a_number_at_a_computed_address_is_not_zero_if_its_bytes_are_missing() {
+    let results = Arc::new(Mutex::new((Value::None, 0)));
+    let answers = results.clone();
+    let server = connected(&Peer::start(move |_, link| serve(link, &answers)));
+    let one = "/v1/memory/u32[0x02000000]?type=u32";
+    let many = "/v1/memory?address=u32[0x02000000]&type=u32";
+    let batch = br#"{"ops": [{"op": "read", "address": "u32[0x02000000]", "type": "u32"}]}"#;
+    for (value, is_right) in
+        [(Value::Bytes(vec![1; 4]), false), (Value::Int(7), false), (Value::Bytes(vec![1; 8]), true)]
+    {
+        *results.lock().unwrap() = (value.clone(), 0);
+        for target in [one, many] {
+            let reply = server.get(target);
+            assert_eq!(reply.status == 200, is_right, "{target} with {value:?}: {}", reply.text());
+        }
+        let reply =
+            server.request_with("POST", "/v1/batch", "content-type: application/json\r\n", batch).text();
+        assert_eq!(reply.contains("16843009"), is_right, "{value:?}: {reply}");
+        assert_eq!(reply.contains("\"error\""), !is_right, "{value:?}: {reply}");
+    }
+}
+
 #[test]
 fn requests_get_a_reply_even_if_a_script_of_mgba_http_sends_wrong_replies() {
     let text = Arc::new(Mutex::new("1".to_owned()));
