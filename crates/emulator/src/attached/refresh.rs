@@ -1,5 +1,5 @@
 //! Two tasks. One finds out which game is loaded, after a new connection and when another game is loaded. The other
-//! restarts the watches after a new connection.
+//! restarts the watches after a new connection, and ends watches in the script.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,11 +53,16 @@ async fn ask_for_game(link: &Link, shared: &Arc<AttachedState>) -> bool {
 }
 
 /// Restarts the watches that a new connection does not have. First waits until the game is known, because most watches
-/// belong to one game.
+/// belong to one game. Also ends the watches in the script for which the link had no room earlier.
 pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
+        let unended = shared.watches.take_unended();
+        if !unended.is_empty() {
+            sleep(RETRY).await;
+            unended.into_iter().for_each(|id| shared.watches.send_end(id));
+        }
         let Some((id, op)) = shared.watches.next_forgotten() else {
-            shared.watches.forgotten.notified().await;
+            shared.watches.unfinished.notified().await;
             continue;
         };
         if !is_ready(&link) || !shared.knows_game() {

@@ -23,8 +23,10 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct AttachedWatches {
     last_id: AtomicU32,
     open: Mutex<HashMap<u32, WatchEntry>>,
-    /// Notified when watches may have to be started again.
-    pub forgotten: Notify,
+    /// The watches that the script still has, because the link had no room for the requests that end them.
+    unended: Mutex<Vec<u32>>,
+    /// Notified when watches may have to be started again, or to be ended in the script.
+    pub unfinished: Notify,
     /// The link to the script.
     link: OnceLock<Weak<Link>>,
 }
@@ -83,7 +85,7 @@ impl AttachedWatches {
 
     /// Called when the script has started a watch. `frame` is the current frame, and `base` the bytes of all ranges. If
     /// the watch had already run before a reconnection, an event reports what has changed since its last report.
-    pub fn begun(&self, id: u32, frame: u32, base: &[u8]) {
+    pub fn begun(self: &Arc<Self>, id: u32, frame: u32, base: &[u8]) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return self.send_end(id) };
         let Some(bytes) = split(base, &entry.ranges) else { return };
@@ -106,7 +108,7 @@ impl AttachedWatches {
     }
 
     /// Called when the script reports changes of a watch, `ticks` frames after it started the watch.
-    pub fn changed(&self, id: u32, frame: u32, ticks: u32, values: Vec<NewValue>) {
+    pub fn changed(self: &Arc<Self>, id: u32, frame: u32, ticks: u32, values: Vec<NewValue>) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return };
         if entry.forgotten {
@@ -148,7 +150,7 @@ impl AttachedWatches {
         for entry in self.open.lock().values_mut() {
             entry.forgotten = entry.known.is_some();
         }
-        self.forgotten.notify_one();
+        self.unfinished.notify_one();
     }
 
     /// A watch that has to be started again, and the operation that starts it.
@@ -182,17 +184,36 @@ impl AttachedWatches {
 
     /// Ends a watch whose handle was dropped. The script may have the watch even if `known` is still `None`: the
     /// script's reply to the operation that starts the watch may have come too late.
-    fn end(&self, id: u32) {
+    fn end(self: &Arc<Self>, id: u32) {
         let entry = self.open.lock().remove(&id);
         if entry.is_some() {
             self.send_end(id);
         }
     }
 
-    fn send_end(&self, id: u32) {
-        if let Some(link) = self.link.get() {
-            send_end(link.clone(), id);
-        }
+    /// Ends a watch in the script. Tries again as long as the emulator does not answer, for example because it is
+    /// paused, and later if the link has no room for the request: the script would otherwise keep the watch until the
+    /// connection ends.
+    pub fn send_end(self: &Arc<Self>, id: u32) {
+        let Some(link) = self.link.get().and_then(Weak::upgrade) else { return };
+        let watches = Arc::downgrade(self);
+        let respond = move |result| {
+            let Some(watches) = watches.upgrade() else { return };
+            match result {
+                Err(LinkError::Stalled { .. } | LinkError::Late { .. }) => watches.send_end(id),
+                Err(LinkError::Busy(_)) => {
+                    watches.unended.lock().push(id);
+                    watches.unfinished.notify_one();
+                }
+                _ => {}
+            }
+        };
+        link.submit(Op::Unwatch { id }.into(), Instant::now() + END_TIMEOUT, Box::new(respond));
+    }
+
+    /// Takes the watches that still have to be ended in the script.
+    pub fn take_unended(&self) -> Vec<u32> {
+        std::mem::take(&mut *self.unended.lock())
     }
 
     /// Closes all watches, because the emulator is gone.
@@ -209,18 +230,6 @@ impl WatchEntry {
             queue.put(event);
         }
     }
-}
-
-/// Ends a watch in the script. Tries again as long as the emulator does not answer, for example because it is paused:
-/// the script would otherwise keep the watch until the connection ends.
-fn send_end(link: Weak<Link>, id: u32) {
-    let Some(connected) = link.upgrade() else { return };
-    let respond = move |result| {
-        if let Err(LinkError::Stalled { .. } | LinkError::Late { .. }) = result {
-            send_end(link, id);
-        }
-    };
-    connected.submit(Op::Unwatch { id }.into(), Instant::now() + END_TIMEOUT, Box::new(respond));
 }
 
 fn close(open: &mut HashMap<u32, WatchEntry>, id: u32, end: WatchEnd) {

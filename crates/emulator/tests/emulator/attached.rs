@@ -1,18 +1,20 @@
 //! Tests of the attached emulator. It is connected to the real script, which runs in the Lua of an embedded core.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_emulator::history::DEFAULT_HISTORY;
-use framewire_emulator::{Attached, Emulator, EmulatorError, Run};
-use framewire_protocol::{Batch, Op, Value};
+use framewire_emulator::{Attached, Emulator, EmulatorError, Run, WatchRequest};
+use framewire_protocol::{Batch, Frame, MemoryRange, Op, Outcome, Reply, Request, Value};
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
+use crate::peer::Peer;
 use crate::reserved_port::reserved_port;
 use crate::until_good::until_good;
 
@@ -210,6 +212,46 @@ fn open_requests_are_answered_before_the_connection_is_closed() {
         assert!(pending.wait().is_ok());
     }
     assert_eq!(submit(&emulator, Op::GetKeys {}), Err(EmulatorError::Stopped));
+}
+
+#[test]
+fn a_watch_that_is_dropped_while_the_link_has_no_room_is_ended_in_the_script_later() {
+    let (ended, ends) = mpsc::channel();
+    let (release, held) = mpsc::channel();
+    let held = Mutex::new(held);
+    let script = Peer::start(move |_, mut link| {
+        link.greet()?;
+        loop {
+            let Request { id, batch, .. } = link.request()?;
+            let result = match batch.ops[0] {
+                Op::Watch { .. } => Value::Bytes(vec![0]),
+                Op::Echo { .. } => {
+                    held.lock().ok()?.recv().ok()?;
+                    Value::None
+                }
+                Op::Unwatch { id } => {
+                    ended.send(id).ok()?;
+                    Value::None
+                }
+                _ => Value::Text("GAME".into()),
+            };
+            let outcome = Outcome { frame: 1, results: vec![Ok(result); batch.ops.len()] };
+            link.send_frame(&Frame::Reply(Reply { id, outcome }))?;
+        }
+    });
+    let runtime = runtime();
+    let config = framewire_link::Config { address: script.address, capacity: 1, ..Default::default() };
+    let emulator = Attached::start(config, runtime.handle(), 0);
+    wait_for("the game", || emulator.state().title.is_some());
+    let range = MemoryRange { domain: None, address: UNUSED, length: 1, expression: None };
+    let watch = emulator.watch(WatchRequest { ranges: vec![range], ..WatchRequest::default() });
+    let Op::Watch { id, .. } = watch.op() else { panic!("another operation") };
+    call(&emulator, watch.op());
+    let open = emulator.submit(Op::Echo { data: vec![] }.into(), seconds(5.0));
+    drop(watch);
+    release.send(()).expect("the script waits");
+    open.wait().expect("an outcome");
+    assert_eq!(ends.recv_timeout(Duration::from_secs(5)), Ok(id));
 }
 
 #[test]

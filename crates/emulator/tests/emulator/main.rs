@@ -14,6 +14,9 @@ mod exact;
 mod history;
 mod media;
 mod memory;
+#[path = "../../../link/tests/link/peer.rs"]
+#[expect(dead_code, reason = "the tests of the link use the rest")]
+mod peer;
 #[path = "../../../../tests/src/reserved_port.rs"]
 mod reserved_port;
 mod saves;
