@@ -12,7 +12,6 @@ use super::expressions;
 use super::layers;
 use super::machine::Machine;
 use super::media;
-use super::saves::Saves;
 use super::sensors;
 use super::watches::OF_RECORDINGS;
 use crate::Discontinuity;
@@ -165,7 +164,7 @@ impl Machine {
             }
             Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
             Op::LoadSaveFile { path, temporary: true } => {
-                Saves::load_temporary(core, Path::new(&path)).map(|()| Value::Bool(true))?
+                self.saves.load_temporary(core, Path::new(&path)).map(|()| Value::Bool(true))?
             }
             Op::LoadSaveFile { path, temporary: false } => {
                 self.saves.load(core, Path::new(&path)).map(|()| Value::Bool(true))?

@@ -529,6 +529,21 @@ fn a_state_with_its_save_changes_the_save_file_after_another_state_was_loaded_ex
 }
 
 #[test]
+fn a_temporary_save_has_what_the_game_saved_last_in_its_file() {
+    let home = Home::new();
+    let emulator = home.start();
+    for (value, other) in [(1, None), (2, Some(load(&home.path("other.sav"), false)))] {
+        poke(&emulator, value);
+        if let Some(other) = other {
+            call(&emulator, other);
+        }
+        call(&emulator, load(&home.save(), true));
+        assert_eq!(peek(&emulator), i64::from(value));
+        call(&emulator, Op::Reset {});
+    }
+}
+
+#[test]
 fn a_game_keeps_the_save_type_of_the_settings_after_a_game_of_the_other_console() {
     let home = Home::new();
     fs::write(home.path("small.gb"), game_boy(MBC1)).expect("written");

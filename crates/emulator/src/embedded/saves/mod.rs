@@ -186,7 +186,9 @@ impl Saves {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn load_temporary(core: &mut Core, path: &Path) -> Result<(), OpError> {
+    pub fn load_temporary(&mut self, core: &mut Core, path: &Path) -> Result<(), OpError> {
+        self.hand_over_all(core);
+        self.flush_open(path);
         let bytes = file::read(path).map_err(|problem| unread(path, problem))?;
         core.load_temporary_save(&bytes).map_err(|error| OpError::failed(error.to_string()))
     }
@@ -203,15 +205,20 @@ impl Saves {
         Ok(())
     }
 
-    /// Opens a save file. If the file is already open here, writes its latest changes first.
-    fn open(&mut self, path: &Path) -> Result<Opened, String> {
+    /// If a save file is already open here, writes its latest changes. Returns the file.
+    fn flush_open(&mut self, path: &Path) -> Option<Arc<SaveFile>> {
         self.files.retain(|file| file.strong_count() > 0);
         let real_path = real_path(path);
-        let open = self.files.iter().filter_map(Weak::upgrade).find(|file| file.path() == real_path);
-        if let Some(file) = open {
-            if let Ok(Some(notice)) = file.flush() {
-                self.problems.log(Level::Warn, &notice);
-            }
+        let file = self.files.iter().filter_map(Weak::upgrade).find(|file| file.path() == real_path)?;
+        if let Ok(Some(notice)) = file.flush() {
+            self.problems.log(Level::Warn, &notice);
+        }
+        Some(file)
+    }
+
+    /// Opens a save file. If the file is already open here, writes its latest changes first.
+    fn open(&mut self, path: &Path) -> Result<Opened, String> {
+        if let Some(file) = self.flush_open(path) {
             return file.reopen();
         }
         let opened = SaveFile::open(path)?;
