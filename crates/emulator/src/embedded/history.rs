@@ -50,9 +50,13 @@ pub(super) struct HistoryKeeper {
     surroundings: u64,
     /// How many times the ROM in memory has changed.
     rom_changes: u32,
-    /// The checksum of the game.
-    game: Option<u32>,
+    /// The game that the states belong to.
+    game: Option<GameAndSave>,
 }
+
+/// The checksum of a game, and [`Saves::file_changes`](super::saves::Saves::file_changes). States contain the battery
+/// save, so a state from before another save file was loaded must not be loaded: it would overwrite that file.
+pub(super) type GameAndSave = (u32, u32);
 
 /// How an operation affects the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,18 +126,18 @@ impl HistoryKeeper {
     }
 
     /// Called before each frame. `drawn` says whether the last frame was drawn.
-    pub fn before_frame(&mut self, core: &mut Core, drawn: bool) {
+    pub fn before_frame(&mut self, core: &mut Core, game: GameAndSave, drawn: bool) {
         if !self.history.is_on() {
             return;
         }
         let frame = core.frame_counter();
-        let follows = self.next == Some(frame);
+        let follows = self.next == Some(frame) && self.game == Some(game);
         self.stepped = false;
         // After a reset, or after a state was loaded, the core still shows the earlier picture.
         let rewound = self.has_rewound_picture && matches!(self.beginning, Beginning::Rewind { .. });
         let drawn = drawn && (follows || rewound);
         if !follows {
-            self.begin(core);
+            self.begin(game);
         }
         let spacing = if !self.changed {
             SPACING
@@ -172,17 +176,16 @@ impl HistoryKeeper {
         };
     }
 
-    /// Clears the history if it belongs to another game, because its states do not fit this one.
-    fn drop_other_game(&mut self, core: &mut Core) {
-        if self.game.is_some_and(|game| game != core.crc32()) {
+    /// Clears the history if it belongs to another game or another save file, because its states do not fit.
+    fn drop_other_game(&mut self, now: GameAndSave) {
+        if self.game.is_some_and(|game| game != now) {
             (self.game, self.next, self.beginning) = (None, None, Beginning::Game);
             self.history.clear();
         }
     }
 
     /// Begins a new line.
-    fn begin(&mut self, core: &mut Core) {
-        let game = core.crc32();
+    fn begin(&mut self, game: GameAndSave) {
         if self.game != Some(game) {
             self.game = Some(game);
             self.beginning = Beginning::Game;
@@ -243,6 +246,11 @@ impl HistoryKeeper {
 }
 
 impl Machine {
+    /// The game to which the states of the next frames belong.
+    pub(super) fn game_and_save(&self) -> GameAndSave {
+        (self.core.crc32(), self.saves.file_changes)
+    }
+
     /// Called before an operation with this influence is performed.
     pub(super) fn before_operation(&mut self, influence: Influence) {
         // Of several single steps, only the first one needs a state before it. Each step changes the game, so
@@ -276,7 +284,7 @@ impl Machine {
 
     /// Called when another game, or the same game again, was loaded.
     pub(super) fn note_loaded_game(&mut self) {
-        self.keeper.drop_other_game(&mut self.core);
+        self.keeper.drop_other_game(self.game_and_save());
         // libmgba has removed all cheats.
         self.cheats.drop_if_removed(&mut self.core);
         self.frozen.drop_others(&self.core);
@@ -314,7 +322,7 @@ impl Machine {
         }
         check_may_go_back(self.watches.has_recording_or_replay(), self.keypad.timeline_under_way())?;
         // A script can load another game without reporting it.
-        self.keeper.drop_other_game(&mut self.core);
+        self.keeper.drop_other_game(self.game_and_save());
         self.keeper.keep_end(&mut self.core, self.drawn);
         let surroundings = if self.core.has_scripts() { None } else { Some(self.keeper.surroundings) };
         let found = self.keeper.history.find(line, frame, surroundings)?;

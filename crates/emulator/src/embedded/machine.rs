@@ -149,7 +149,8 @@ impl Machine {
         self.ticks += 1;
         self.settle_clock();
         self.drop_frozen_of_other_game();
-        self.keeper.before_frame(&mut self.core, self.drawn);
+        let game = self.game_and_save();
+        self.keeper.before_frame(&mut self.core, game, self.drawn);
         let draw = draw
             || self.core.has_scripts()
             || self.watches.need_picture()

@@ -13,7 +13,7 @@ const GROUP: usize = 16;
 /// Why a line begins, instead of continuing the line before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beginning {
-    /// The history of the emulator begins, or another game was loaded.
+    /// The history of the emulator begins, or another game or another save file was loaded.
     Game,
     /// The game was reset.
     Reset,

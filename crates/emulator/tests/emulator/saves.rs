@@ -529,6 +529,36 @@ fn a_state_with_its_save_changes_the_save_file_after_another_state_was_loaded_ex
 }
 
 #[test]
+fn going_back_does_not_overwrite_a_save_file_that_was_loaded_since() {
+    let home = Home::new();
+    fs::write(home.path("other.sav"), [7; 0x8000]).expect("written");
+    fs::write(home.path("copy.gba"), DEMO).expect("written");
+    let emulator = home.start();
+    for (value, same, other, loaded) in [
+        (2, load(&home.save(), false), load(&home.path("other.sav"), false), 7),
+        (
+            3,
+            load(&home.path("other.sav"), false),
+            Op::LoadRom { path: home.path("copy.gba").to_str().expect("text").to_owned() },
+            0xFF,
+        ),
+    ] {
+        poke(&emulator, value);
+        let frame = number(call(&emulator, Op::Advance { frames: 60 })) as u32 - 20;
+        call(&emulator, same);
+        call(&emulator, Op::Rewind { frame, line: 0 });
+        assert_eq!(peek(&emulator), i64::from(value), "the same file as before");
+        call(&emulator, other);
+        for line in 0..4 {
+            refusal(&emulator, Op::Rewind { frame, line });
+        }
+        assert_eq!(peek(&emulator), loaded);
+    }
+    drop(emulator);
+    assert_eq!((first(&home.save()), first(&home.path("other.sav"))), (Some(2), Some(3)));
+}
+
+#[test]
 fn a_temporary_save_has_what_the_game_saved_last_in_its_file() {
     let home = Home::new();
     let emulator = home.start();

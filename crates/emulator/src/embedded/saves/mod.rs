@@ -38,6 +38,10 @@ pub(super) struct Saves {
     problems: Problems,
     /// The save file from the settings, if the user has chosen one.
     own: Option<OwnSave>,
+    /// The path of the save file that was loaded last.
+    last: PathBuf,
+    /// How many times a save file was loaded whose path is not that of the save file before it.
+    pub file_changes: u32,
 }
 
 /// A game, and the save file that the user has chosen for it in place of the file next to the ROM.
@@ -78,7 +82,15 @@ impl Saves {
     pub fn start(shared: &Arc<EmbeddedState>, console: fn() -> Console) -> std::io::Result<Saves> {
         let problems = || Problems::new(shared.clone(), console());
         let writer = Writer::start(problems())?;
-        Ok(Saves { saves: Vec::new(), files: Vec::new(), writer, problems: problems(), own: None })
+        Ok(Saves {
+            saves: Vec::new(),
+            files: Vec::new(),
+            writer,
+            problems: problems(),
+            own: None,
+            last: PathBuf::new(),
+            file_changes: 0,
+        })
     }
 
     /// Finds changed saves, and hands the writer those that are due. If the core's save was removed and not
@@ -199,10 +211,19 @@ impl Saves {
         self.release(file.as_ref());
         let id = core.load_save(&bytes).map_err(|error| OpError::failed(error.to_string()))?;
         let path = file.as_ref().map_or(path, |file| file.path());
-        self.problems.set_opening(path, problem);
+        self.note_loaded(path, problem);
         self.saves.push(Tracked { id, file, bytes: bytes.to_vec(), change: None });
         self.take_changes(core, Instant::now());
         Ok(())
+    }
+
+    /// Called when the save file at `path` was loaded, with or without a problem.
+    fn note_loaded(&mut self, path: &Path, problem: Option<String>) {
+        self.problems.set_opening(path, problem);
+        if self.last != path {
+            path.clone_into(&mut self.last);
+            self.file_changes += 1;
+        }
     }
 
     /// If a save file is already open here, writes its latest changes. Returns the file.
@@ -288,7 +309,8 @@ impl Saves {
         };
         let file = opened.as_ref().and_then(|opened| opened.file.clone());
         self.release(file.as_ref());
-        self.problems.set_opening(&loaded_from.unwrap_or_default(), problem);
+        let path = file.as_ref().map_or(loaded_from.unwrap_or_default(), |file| file.path().to_owned());
+        self.note_loaded(&path, problem);
         self.saves.push(Tracked { id, file, bytes, change: None });
         opened
     }
