@@ -168,6 +168,14 @@ fn bytes_and_texts_can_stand_alone() {
 }
 
 #[test]
+fn an_error_about_bytes_alone_does_not_say_that_they_can_stand_alone() {
+    for text in ["bytes[score, 8]", "text[score, 8]"] {
+        let message = Code::parse(text, &Map).unwrap_err().message;
+        assert!(message.contains("can only be watched alone; to compare, write"), "{message}");
+    }
+}
+
+#[test]
 fn bytes_are_compared() {
     let memory = |text: &str, values: &[i64]| parse(text).value(0, values);
     let compared = parse("bytes[score, 2] == \"0aFF\"");

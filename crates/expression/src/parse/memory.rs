@@ -14,6 +14,9 @@ const MAX_DOMAIN: usize = 255;
 /// The error for `bytes[…]` or `text[…]` where they are not accepted. It says where they can be used.
 const ALONE: &str = "`bytes[…]` can only stand alone or be compared: bytes[ADDRESS, 2] == \"0aff\"; \
                      `text[…, LENGTH]` can only stand alone; for a number, write for example u16[ADDRESS]";
+/// The error for `bytes[…]` that stands alone where only numbers are accepted.
+const WATCHED: &str =
+    "`bytes[ADDRESS, LENGTH]` can only be watched alone; to compare, write bytes[ADDRESS, 2] == \"0aff\"";
 
 impl Parser<'_> {
     /// Parses memory in brackets, such as `u16[…]` or a comparison of `text[…]`, or a name.
@@ -118,11 +121,13 @@ impl Parser<'_> {
 
     /// Parses `bytes[ADDRESS, 2] == "0aff"`, which compares each byte.
     fn bytes(&mut self) -> Result<Node, ParseError> {
+        let is_first = self.next == 0;
         let opened = self.open();
         let at = self.address_node()?;
         let length = self.length()?;
         self.expect("]", opened)?;
-        let is_equal = self.equality(ALONE)?;
+        let stands_alone = is_first && *self.peek() == Token::End;
+        let is_equal = self.equality(if stands_alone { WATCHED } else { ALONE })?;
         let Token::Text(text) = self.peek().clone() else {
             let found = self.peek().shown();
             return Err(self.wrong(format!("expected hex digits such as \"0aff\", not {found}")));
