@@ -9,13 +9,13 @@ use axum::Router;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt as McpPrompt,
-    PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceUpdatedNotificationParam, Role,
-    ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
-    Tool as McpTool, ToolAnnotations, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, Prompt as McpPrompt, PromptArgument, PromptMessage, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
+    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig, SubscribeRequestMethod,
+    SubscribeRequestParams, SubscriptionFilter, Tool as McpTool, ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, ServiceExt, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -43,6 +43,13 @@ pub const REVISIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2025_11_25,
     ProtocolVersion::V_2025_06_18,
     ProtocolVersion::V_2025_03_26,
+];
+
+/// The methods that need parameters in all revisions, and what these are.
+const PARAMETERS: [(&str, &str); 3] = [
+    ("tools/call", "the name of a tool, a string, and its arguments, an object"),
+    ("prompts/get", "the name of a prompt, a string, and its arguments, an object of strings"),
+    ("resources/read", "the uri of a resource, a string"),
 ];
 
 /// Creates the session for a request, or returns the text of an error.
@@ -337,6 +344,24 @@ impl ServerHandler for Server {
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
     }
 
+    /// The SDK also calls this method for a method that it knows, if it cannot read the parameters.
+    async fn on_custom_request(
+        &self,
+        CustomRequest { method, .. }: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match PARAMETERS.iter().find(|(name, _)| *name == method) {
+            Some((_, accepted)) => ErrorData::invalid_params(
+                format!("the parameters of {method} cannot be read; use {accepted}"),
+                None,
+            ),
+            None => {
+                let why = format!("there is no method {method:?} in this revision of MCP");
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)
+            }
+        })
+    }
+
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
@@ -530,6 +555,24 @@ mod tests {
         connection.cancel(3).await;
         let ended = timeout(Duration::from_millis(200), backend.ended.notified()).await;
         assert!(ended.is_err(), "a call with a key continues");
+    }
+
+    #[tokio::test]
+    async fn an_error_about_the_parameters_of_a_method_does_not_say_that_there_is_no_such_method() {
+        let session = Session::new(Arc::new(LongRuns::default()), Options::default(), Arc::default());
+        let mut connection = Connection::open(session).await;
+        for (method, params, code, says) in [
+            ("tools/call", json!({"name": "act", "arguments": []}), -32602, "its arguments, an object"),
+            ("tools/call", json!({}), -32602, "the name of a tool"),
+            ("resources/read", json!({"uri": 5}), -32602, "the uri of a resource"),
+            ("tools/cal", json!({}), -32601, "there is no method \"tools/cal\""),
+        ] {
+            connection.send(json!({"id": 2, "method": method, "params": params})).await;
+            let reply = connection.lines.next_line().await.unwrap().expect("a reply");
+            let error = &serde_json::from_str::<Json>(&reply).unwrap()["error"];
+            assert_eq!(error["code"], code, "{method}: {error}");
+            assert!(error["message"].as_str().unwrap().contains(says), "{method}: {error}");
+        }
     }
 
     #[tokio::test]
