@@ -59,8 +59,7 @@ pub(crate) async fn add(
     if key.is_some() && last(session, LATEST).await?.iter().any(|known| known.key.as_deref() == key) {
         return Ok(());
     }
-    let recording = session.call("recordingUnderWay", json!({})).await.ok();
-    let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
+    let recording = session.recording().await;
     let note = Note { frame, recording, key: key.map(str::to_owned), note: note.to_owned() };
     let written = || {
         let line = serde_json::to_string(&note)?;

@@ -139,6 +139,13 @@ impl Session {
         Ok(self.backend.call(method, params).await?)
     }
 
+    /// The name of the recording that is being made, if there is one.
+    pub(crate) async fn recording(&self) -> Option<String> {
+        let status = self.call("recordingUnderWay", json!({})).await.ok()?;
+        // The server also returns a recording that has ended, for example because the console was reset.
+        if status["ended"].is_null() { status["name"].as_str().map(str::to_owned) } else { None }
+    }
+
     /// Performs operations in one batch: no frame runs between them, except in operations such as `run`. Returns the
     /// frame counter, and the value of each operation.
     pub(crate) async fn batch(&self, ops: Vec<Json>) -> Result<(u32, Vec<Json>), ToolError> {
@@ -150,7 +157,9 @@ impl Session {
 }
 
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: Object) -> Result<T, ToolError> {
-    serde_path_to_error::deserialize(Json::Object(arguments)).map_err(|error| {
+    let mut arguments = Json::Object(arguments);
+    write_whole_numbers_as_integers(&mut arguments);
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
         let place = error.path().to_string();
         let problem = error.into_inner().to_string();
         let missing = problem.strip_prefix("missing field `").and_then(|name| name.strip_suffix('`'));
@@ -162,6 +171,22 @@ pub(crate) fn arguments<T: DeserializeOwned>(arguments: Object) -> Result<T, Too
         let problem = in_words(&problem.replacen("unknown variant", "unknown value", 1));
         ToolError(format!("{place}: {problem}; see the tool's schema"))
     })
+}
+
+/// Replaces numbers such as 2.0 with integers. In JSON Schema, such a number is an integer too, and some clients write
+/// all numbers in this way.
+fn write_whole_numbers_as_integers(value: &mut Json) {
+    match value {
+        Json::Number(number) => {
+            let fraction = number.as_f64().filter(|_| number.is_f64());
+            if let Some(whole) = fraction.filter(|number| number.fract() == 0.0 && number.abs() < 1e15) {
+                *value = (whole as i64).into();
+            }
+        }
+        Json::Array(values) => values.iter_mut().for_each(write_whole_numbers_as_integers),
+        Json::Object(values) => values.values_mut().for_each(write_whole_numbers_as_integers),
+        _ => {}
+    }
 }
 
 /// Replaces the names of Rust's types in an error of serde with words that clients know.

@@ -81,6 +81,7 @@ struct StepArguments {
 
 pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let ActArguments { keys, steps, stop, values, picture, note, key } = arguments(given)?;
+    let has_keys = keys.is_some();
     let steps: Vec<Json> = match (keys, steps) {
         (Some(_), steps) if !steps.is_empty() => {
             return Err(ToolError("keys and steps are both given; use one of them".to_owned()));
@@ -115,7 +116,7 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         picture: picture.is_some(),
         key: key.as_deref(),
     };
-    let played = run.perform(&session).await?;
+    let played = run.perform(&session).await.map_err(|error| about_keys(error, has_keys))?;
     let mut json = json!({"frame": played.frame, "frames": played.frames});
     json["ended"] = match &played.ended {
         Ended::Done => "all steps played".into(),
@@ -145,6 +146,14 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         None => None,
     };
     Ok(Reply { json, picture })
+}
+
+/// The error in words of the client, which wrote `keys` and no steps.
+fn about_keys(ToolError(text): ToolError, has_keys: bool) -> ToolError {
+    match text.strip_prefix("steps[0].") {
+        Some(problem) if has_keys => ToolError(format!("keys: {problem}")),
+        _ => ToolError(text),
+    }
 }
 
 impl StepArguments {

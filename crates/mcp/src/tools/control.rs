@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Reply, ToolError, set};
+use super::{Reply, ToolError, check_uses, set};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
@@ -98,6 +98,16 @@ async fn list(session: &Session, name: &str) -> Result<Json, ToolError> {
 }
 
 pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    check_uses(
+        &given,
+        &[
+            ("save", &["name", "note", "replace"]),
+            ("load", &["name", "force"]),
+            ("list", &[]),
+            ("compare", &["name", "to"]),
+            ("delete", &["name"]),
+        ],
+    )?;
     let SnapshotArguments { action, name, to, note, replace, force } = arguments(given)?;
     let json = match action {
         SnapshotAction::Save => {
@@ -160,6 +170,7 @@ enum ControlAction {
 }
 
 pub(super) async fn control(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    check_uses(&given, &[("pause", &[]), ("resume", &[]), ("reset", &[]), ("speed", &["speed"])])?;
     let ControlArguments { action, speed } = arguments(given)?;
     let json = match action {
         ControlAction::Pause => {
@@ -205,14 +216,27 @@ enum RecordAction {
 }
 
 pub(super) async fn record(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    check_uses(
+        &given,
+        &[
+            ("start", &["name", "note", "power_on"]),
+            ("stop", &["name"]),
+            ("status", &["name"]),
+            ("list", &[]),
+            ("replay", &["name"]),
+        ],
+    )?;
     let RecordArguments { action, name, note, power_on } = arguments(given)?;
     let json = match action {
         RecordAction::Start => {
             let start = if power_on { "power-on" } else { "state" };
             let body = json!({"name": needed(name)?, "start": start, "note": note.unwrap_or_default()});
-            session.call("startRecording", body).await?
+            session.call("startRecording", body).await.map_err(without_replace)?
         }
-        RecordAction::Stop => session.call("stopRecording", json!({})).await?,
+        RecordAction::Stop => {
+            check_running(&session, name).await?;
+            session.call("stopRecording", json!({})).await?
+        }
         RecordAction::Status => session.call("recordingUnderWay", json!({})).await?,
         RecordAction::List => list(&session, "recordings").await?,
         RecordAction::Replay => {
@@ -222,6 +246,23 @@ pub(super) async fn record(session: Arc<Session>, given: Object) -> Result<Reply
         }
     };
     Ok(json.into())
+}
+
+/// Returns an error if a name is given and another recording is under way.
+async fn check_running(session: &Session, name: Option<String>) -> Result<(), ToolError> {
+    let Some(name) = name else { return Ok(()) };
+    let status = session.call("recordingUnderWay", json!({})).await?;
+    let running = status["name"].as_str().unwrap_or_default();
+    // Names that differ only in case are the same name.
+    if running.eq_ignore_ascii_case(&name) {
+        return Ok(());
+    }
+    Err(ToolError(format!("name is {name:?}, but {running} is being recorded; give this name, or none")))
+}
+
+/// The error without the advice to use the field `replace`, which the tool `record` does not have.
+fn without_replace(ToolError(text): ToolError) -> ToolError {
+    ToolError(text.replace(", or replace it with \"replace\": true", ""))
 }
 
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::control::listed;
-use super::{Reply, ToolError, set};
+use super::{Reply, ToolError, check_uses, set};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
@@ -234,7 +234,20 @@ enum SearchAction {
 }
 
 pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
+    check_uses(
+        &given,
+        &[
+            ("begin", &["type", "domain", "is", "value"]),
+            ("narrow", &["id", "is", "value"]),
+            ("list", &["id"]),
+            ("undo", &["id"]),
+            ("end", &["id"]),
+        ],
+    )?;
     let SearchArguments { action, kind, domain, id, is, value } = arguments(given)?;
+    if is.is_none() && value.is_some() {
+        return Err(ToolError("`is` is missing; value needs a comparison such as equal".to_owned()));
+    }
     let id = match (&action, id) {
         (SearchAction::Begin, _) => 0,
         (_, Some(id)) => id,

@@ -31,7 +31,7 @@ impl From<Problem> for ToolError {
 }
 
 /// Advice in the server's errors, and the corresponding advice for a client that has only tools.
-const INSTEAD: [(&str, &str); 6] = [
+const INSTEAD: [(&str, &str); 13] = [
     ("POST /v1/search", "the action begin of search"),
     (
         "DELETE /v1/recording completes it, and GET says",
@@ -41,6 +41,16 @@ const INSTEAD: [(&str, &str); 6] = [
     ("POST /v1/resume", "the action resume of control"),
     ("GET /v1/symbols", "the tool symbols"),
     ("with \"force\" it", "with force it"),
+    (", or text in hex", ""),
+    (", or \"unlimited\"", ", or 0 for unlimited"),
+    (
+        "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023",
+        "the names A, B, Select, Start, Right, Left, Up, Down, R and L, with + between, such as Up+B",
+    ),
+    ("idempotency_key is", "key is"),
+    ("Idempotency-Key: the key", "key: it"),
+    ("`bytes[ADDRESS, LENGTH]` can only be watched alone", "the tool read returns bytes"),
+    ("`text[ADDRESS, LENGTH]` can only be watched alone", "the tool text returns texts"),
 ];
 
 /// Replaces the routes in an error of the server with tools.
@@ -54,6 +64,22 @@ fn in_tools(mut text: String) -> String {
         text = text.replace(route, tool);
     }
     text
+}
+
+/// Refuses arguments that the action of a call does not use: the call would not do what they say. `uses` has the
+/// arguments of each action. An argument that is null, false or empty counts as not given.
+fn check_uses(given: &Object, uses: &[(&str, &[&str])]) -> Result<(), ToolError> {
+    let action = given.get("action").and_then(Json::as_str);
+    let Some((action, used)) = uses.iter().find(|(name, _)| action == Some(name)) else { return Ok(()) };
+    let is_given = |value: &Json| !matches!(value, Json::Null | Json::Bool(false)) && value != "";
+    let unused = given
+        .iter()
+        .find(|(name, value)| *name != "action" && !used.contains(&name.as_str()) && is_given(value));
+    let Some((name, _)) = unused else { return Ok(()) };
+    let accepted = if used.is_empty() { "no other argument".to_owned() } else { used.join(", ") };
+    Err(ToolError(format!(
+        "{name} is given, but the action {action} does not use it; accepted is {accepted}"
+    )))
 }
 
 /// Sets a field of an object, if there is a value for it.
@@ -335,6 +361,27 @@ mod tests {
         Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()))
     }
 
+    /// A backend whose methods all fail for this reason.
+    struct FailingBackend(&'static str);
+
+    impl Backend for FailingBackend {
+        fn call<'a>(&'a self, _method: &'a str, _params: Object) -> CallFuture<'a> {
+            Box::pin(async { Err(Problem { status: 409, detail: self.0.to_owned() }) })
+        }
+
+        fn only_reads(&self) -> bool {
+            false
+        }
+
+        fn stopped(&self) -> EndFuture<'_> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn session_that_fails(why: &'static str) -> Arc<Session> {
+        Arc::new(Session::new(Arc::new(FailingBackend(why)), Options::default(), Arc::default()))
+    }
+
     /// The arguments of a call.
     fn given(arguments: Json) -> Object {
         let Json::Object(arguments) = arguments else { panic!("{arguments} is not an object") };
@@ -482,6 +529,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_recording_that_has_ended_is_not_said_to_be_under_way() {
+        let running: fn(&str, &Json) -> Option<Json> = |method, _| resumed(method, Json::Null);
+        let over: fn(&str, &Json) -> Option<Json> =
+            |method, _| resumed(method, "the console was reset after frame 9".into());
+        for (replies, expected) in [(running, json!("run")), (over, Json::Null)] {
+            let folder = tempfile::tempdir().unwrap();
+            let options = Options { notes: Some(folder.path().to_owned()), ..Options::default() };
+            let session = session_of(replies, options);
+            acting::act(session.clone(), given(json!({"keys": "A:2", "note": "here"}))).await.ok().unwrap();
+            let notes = crate::notes::last(&session, 1).await.ok().unwrap();
+            assert_eq!(json!(notes[0].recording), expected);
+            let reply = resuming::resume(session, Object::new()).await.ok().unwrap();
+            assert_eq!(reply.json["recording"], expected);
+        }
+    }
+
+    /// The replies for a note and for `resume`, with a recording that has `ended` for this reason.
+    fn resumed(method: &str, ended: Json) -> Option<Json> {
+        match method {
+            "run" => Some(json!({"frame": 2, "why": "frames", "frames": 2, "steps": [{}], "then": []})),
+            "batch" => Some(json!({"frame": 2, "results": [{"value": {}}, {"value": "AAAA"}]})),
+            "emulatorState" => Some(json!({"title": "GAME", "checksum": "00000000", "run": "paused"})),
+            "recordingUnderWay" => Some(json!({"name": "run", "ended": ended})),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
     async fn a_found_text_has_the_address_of_its_bank() {
         let session = session_with(|method, _| {
             let place = json!({"domain": "wram", "offset": 0x2010, "bank": 2, "address": 0xd010, "symbol": null,
@@ -526,6 +601,85 @@ mod tests {
         assert_eq!(error, "domain is \"sram\"; use one of wram, cart0");
     }
 
+    #[tokio::test]
+    async fn an_argument_that_an_action_does_not_use_is_refused_and_not_ignored() {
+        let session = session_with(|method, _| match method {
+            "recordingUnderWay" => Some(json!({"name": "run"})),
+            _ => Some(json!({"id": 1, "count": 1000, "frame": 0})),
+        });
+        let call = async |name: &str, arguments: Json| {
+            let tool = ALL.iter().find(|tool| tool.name == name).unwrap();
+            (tool.run)(session.clone(), given(arguments)).await.err().map(|ToolError(error)| error)
+        };
+        for (name, arguments, says) in [
+            ("search", json!({"action": "begin", "type": "u8", "value": 4}), "`is` is missing"),
+            (
+                "search",
+                json!({"action": "narrow", "id": 1, "is": "changed", "type": "u8"}),
+                "type is given, but",
+            ),
+            (
+                "snapshot",
+                json!({"action": "delete", "name": "a", "to": "b"}),
+                "to is given, but the action delete",
+            ),
+            ("control", json!({"action": "resume", "speed": 2}), "speed is given, but the action resume"),
+            ("record", json!({"action": "start", "name": "run", "replace": true}), "replace is given, but"),
+            (
+                "record",
+                json!({"action": "stop", "name": "other"}),
+                "name is \"other\", but run is being recorded",
+            ),
+        ] {
+            let error = call(name, arguments.clone()).await.expect("an error");
+            assert!(error.starts_with(says), "{name} {arguments}: {error}");
+        }
+        for (name, arguments) in [
+            ("search", json!({"action": "begin", "id": null, "domain": ""})),
+            ("snapshot", json!({"action": "list", "name": null, "force": false, "note": ""})),
+            ("record", json!({"action": "stop", "name": "Run"})),
+            ("record", json!({"action": "status", "name": "run"})),
+        ] {
+            assert_eq!(call(name, arguments.clone()).await, None, "{name} {arguments}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_recording_that_exists_is_not_said_to_be_replaceable() {
+        let session = session_that_fails(
+            "there is a recording a already; choose another name, or replace it with \"replace\": true",
+        );
+        let arguments = given(json!({"action": "start", "name": "a"}));
+        let ToolError(error) = control::record(session, arguments).await.err().unwrap();
+        assert_eq!(error, "there is a recording a already; choose another name");
+    }
+
+    #[tokio::test]
+    async fn an_error_about_keys_names_keys_and_not_a_step() {
+        let session = session_that_fails("steps[0].frames is 432000; accepted is a whole number");
+        let ToolError(error) =
+            acting::act(session.clone(), given(json!({"keys": ".:432000"}))).await.err().unwrap();
+        assert_eq!(error, "keys: frames is 432000; accepted is a whole number");
+        let steps = json!({"steps": [{"frames": 432_000}]});
+        let ToolError(error) = acting::act(session, given(steps)).await.err().unwrap();
+        assert_eq!(error, "steps[0].frames is 432000; accepted is a whole number");
+    }
+
+    #[tokio::test]
+    async fn whole_numbers_with_a_decimal_point_are_integers() {
+        let session = session_with(|method, params| {
+            let is_written = method == "writeMemory" && params["value"].as_i64() == Some(5);
+            is_written.then(|| json!({"frame": 1}))
+        });
+        for (value, is_accepted) in
+            [(json!(5), true), (json!(5.0), true), (json!(5.5), false), (json!(1e300), false)]
+        {
+            let arguments = given(json!({"address": "score", "value": value}));
+            let reply = memory::write(session.clone(), arguments).await;
+            assert_eq!(reply.is_ok(), is_accepted, "{value}");
+        }
+    }
+
     #[test]
     fn errors_advise_tools_and_not_routes() {
         for (detail, text) in [
@@ -542,6 +696,33 @@ mod tests {
                 "demo is busy with a replay of run (frame 3 of 9); wait until it ends",
             ),
             ("with \"force\" it is loaded all the same", "with force it is loaded all the same"),
+            (
+                "value is -1; accepted is a whole number from 0 to 255 (u8), or text in hex",
+                "value is -1; accepted is a whole number from 0 to 255 (u8)",
+            ),
+            (
+                "speed is -1; accepted is a number from 0.01 to 1000, or \"unlimited\"",
+                "speed is -1; accepted is a number from 0.01 to 1000, or 0 for unlimited",
+            ),
+            (
+                "steps[0].hold is \"Q\"; accepted is a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a \
+                    mask from 0 to 1023",
+                "steps[0].hold is \"Q\"; accepted is the names A, B, Select, Start, Right, Left, Up, Down, R and L, with + \
+                    between, such as Up+B",
+            ),
+            ("idempotency_key is \"\"; accepted is one key", "key is \"\"; accepted is one key"),
+            (
+                "Idempotency-Key: the key was used for another request; choose a new one",
+                "key: it was used for another request; choose a new one",
+            ),
+            (
+                "`bytes[ADDRESS, LENGTH]` can only be watched alone; to compare, write",
+                "the tool read returns bytes; to compare, write",
+            ),
+            (
+                "`text[ADDRESS, LENGTH]` can only be watched alone; to compare, write",
+                "the tool text returns texts; to compare, write",
+            ),
         ] {
             let problem = Problem { status: 409, detail: detail.to_owned() };
             assert_eq!(ToolError::from(problem).0, text);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::control::latest_snapshots;
-use super::{Reply, ToolError};
+use super::{Reply, ToolError, set};
 use crate::backend::Object;
 use crate::notes;
 use crate::picture::PictureOptions;
@@ -33,9 +33,7 @@ pub(super) async fn resume(session: Arc<Session>, given: Object) -> Result<Reply
     if let Ok(snapshots) = latest_snapshots(&session, SNAPSHOTS).await {
         json["snapshots"] = snapshots.into();
     }
-    if let Ok(recording) = session.call("recordingUnderWay", json!({})).await {
-        json["recording"] = recording["name"].clone();
-    }
+    set(&mut json, "recording", session.recording().await);
     let (frame, _, shot) = play::look(&session, &[], true).await?;
     json["frame"] = frame.into();
     let picture = PictureOptions::default().picture(&shot)?;
