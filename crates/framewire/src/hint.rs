@@ -13,13 +13,23 @@ const EXTENSIONS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "z
 pub fn with_serve(error: Error) -> Error {
     let unknown = error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg));
     match unknown {
-        Some(ContextValue::String(word)) if is_game(word) => {
+        Some(ContextValue::String(word)) if is_game(word) && expects_subcommand(&error) => {
             let word = if word.contains(' ') { format!("{word:?}") } else { word.clone() };
             let message = format!("{word} is not a subcommand; to play this game: framewire serve {word}\n");
             Error::raw(ErrorKind::InvalidSubcommand, message)
         }
         _ => error,
     }
+}
+
+/// Whether an error is about the command line of the program itself, and not about that of a subcommand. The usage in
+/// the error is then `framewire <COMMAND>`.
+fn expects_subcommand(error: &Error) -> bool {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return false };
+    usage.to_string().lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "Usage:").collect();
+        matches!(words[..], [_, "<COMMAND>"])
+    })
 }
 
 /// Whether a word has the extension of a ROM, or is the path of a file.
@@ -46,5 +56,20 @@ mod tests {
             assert_eq!(message.contains("to play this game"), hint.is_some(), "{message}");
             assert!(hint.is_none_or(|hint| message.contains(hint)), "{message}");
         }
+    }
+
+    #[test]
+    fn a_second_rom_after_a_subcommand_is_not_said_to_be_a_subcommand() {
+        let lines = ["replay run.fwr game.gba", "mcp a.gba b.gba", "state game.gba", "script game.gba"];
+        for line in lines {
+            let args = std::iter::once("framewire").chain(line.split(' '));
+            let error = crate::Cli::command().try_get_matches_from(args).unwrap_err();
+            let message = super::with_serve(error).to_string();
+            assert!(!message.contains("to play this game"), "{message}");
+        }
+        let args = ["framewire", "--speed", "2", "game.gba"];
+        let error = crate::Cli::command().try_get_matches_from(args).unwrap_err();
+        let message = super::with_serve(error).to_string();
+        assert!(message.contains("framewire serve game.gba"), "{message}");
     }
 }
