@@ -167,6 +167,18 @@ fn a_command_with_a_rom_uses_the_slots_next_to_the_rom_and_no_battery_save() {
 }
 
 #[test]
+fn an_error_about_a_savestate_names_its_file() {
+    let (_folder, game) = folder_with_game();
+    let game = game.to_str().unwrap();
+    for args in
+        [&["state", "load", "--rom", game, game][..], &["read", "--rom", game, "--from", game, "lives"]]
+    {
+        let said = fails(args, 2);
+        assert!(said.contains("game.gba: not a savestate"), "{said}");
+    }
+}
+
+#[test]
 fn a_variable_switches_off_what_the_settings_file_allows() {
     let (folder, _game) = folder_with_game();
     fs::write(folder.path().join("framewire.toml"), "rom = \"game.gba\"\nallow-script = true\n").unwrap();

@@ -91,7 +91,8 @@ impl GameArgs {
     /// Brings the game to the point where the command begins: loads the state, runs frames and plays keys.
     pub fn prepare(&self, client: &Client) -> Result<(), Failure> {
         if let Some(file) = &self.state {
-            client.upload("/v1/state", &state::load_file(file)?)?;
+            let state = state::load_file(file)?;
+            client.upload("/v1/state", &state).map_err(|failure| failure.with_file(file))?;
         }
         advance(client, self.after.into())?;
         if let Some(keys) = &self.keys {

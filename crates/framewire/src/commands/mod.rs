@@ -17,6 +17,7 @@ pub mod write;
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::Value;
@@ -39,6 +40,18 @@ pub enum Failure {
     /// The program that reads the output has ended, as in `framewire watch score | head`. This counts as a success.
     #[error("standard output is closed")]
     Closed,
+}
+
+impl Failure {
+    /// The failure of a request that sent this file. Its text begins with the name of the file.
+    fn with_file(self, file: &Path) -> Failure {
+        let named = |text: String| format!("{}: {text}", file.display());
+        match self {
+            Failure::Refused(text) => Failure::Refused(named(text)),
+            Failure::Input(text) => Failure::Input(named(text)),
+            other => other,
+        }
+    }
 }
 
 /// The exit codes, for the help of each command.

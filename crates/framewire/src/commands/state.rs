@@ -102,7 +102,7 @@ fn load(place: &Place, force: bool, server: &ServerArgs) -> Result<(), Failure> 
     let state = load_file(file)?;
     let session = server.open()?;
     let target = if force { "/v1/state?force=true" } else { "/v1/state" };
-    let reply = session.client.upload(target, &state)?.json()?;
+    let reply = session.client.upload(target, &state).map_err(|failure| failure.with_file(file))?.json()?;
     if server.json {
         return print(reply);
     }
