@@ -30,14 +30,21 @@ use crate::settings::Settings;
 #[cfg(feature = "embedded")]
 pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");
 
-/// The ROM at `path`, or else the demo game. It is passed as bytes, so that the save file is not used. The bytes are
-/// leaked: the core needs them until the program ends.
+/// The path that is used as the save file of a game that must not use its own: the game finds no battery save there,
+/// and its own saves are lost.
 #[cfg(feature = "embedded")]
-pub fn rom_without_save(path: Option<&Path>, patching: &Patching) -> Result<Rom, framewire_libmgba::Error> {
-    match path {
-        Some(path) => Ok(Rom::Bytes(framewire_libmgba::read_patched_rom(path, patching)?.leak())),
-        None => Ok(Rom::Bytes(DEMO_ROM)),
-    }
+const NO_SAVE: &str = "/dev/null";
+
+/// The settings for the ROM at `path`, or else the demo game, whose battery save is neither read nor written.
+#[cfg(feature = "embedded")]
+pub fn config_without_save(path: Option<&Path>, options: CoreOptions) -> Config {
+    // A core that gets a ROM as bytes would write them to a temporary folder. Nothing would remove that folder when a
+    // signal ends this process, slots would be in that folder instead of next to the ROM, and errors would name it.
+    let (rom, save) = match path {
+        Some(path) => (Rom::File(path.to_owned()), Some(NO_SAVE.into())),
+        None => (Rom::Bytes(DEMO_ROM), None),
+    };
+    Config { mods: Mods { options, save, ..Mods::default() }, ..Config::new(rom) }
 }
 
 /// How long the search for an emulator waits for an answer.

@@ -6,15 +6,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use framewire_emulator::embedded::{
-    Config, Hardware, Mods, Options as CoreOptions, Palette, Patching, Speed,
-};
+use framewire_emulator::embedded::{Config, Hardware, Options as CoreOptions, Palette, Patching, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_recording::replay::{Divergence, PlayOptions, ReplayClock, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, MAX_FILE, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::choose::{patching, rom_without_save};
+use crate::choose::{config_without_save, patching};
 use crate::output;
 use crate::settings::{GB_PALETTE_HELP, NO_SGB_BORDERS_HELP};
 
@@ -174,7 +172,6 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 /// A paused core with the game.
 fn core(args: &Args) -> anyhow::Result<Embedded> {
     let patching = args.patch.as_deref().map_or(Patching::NextTo, patching);
-    let rom = rom_without_save(args.rom.as_deref(), &patching)?;
     // The recording's state contains the console's model and the save memory, so they are not set here.
     let hardware = Hardware {
         bios: args.bios.clone(),
@@ -182,9 +179,9 @@ fn core(args: &Args) -> anyhow::Result<Embedded> {
         borders: !args.no_sgb_borders,
         ..Hardware::default()
     };
-    let mods = Mods { options: CoreOptions { hardware, ..CoreOptions::default() }, ..Mods::default() };
     let (speed, clock) = (Speed::Unlimited, args.clock.unwrap_or_default());
-    let config = Config { speed, paused: true, clock, mods, ..Config::new(rom) };
+    let config = config_without_save(args.rom.as_deref(), CoreOptions { patching, hardware });
+    let config = Config { speed, paused: true, clock, ..config };
     Embedded::start(config).context("cannot start the embedded core")
 }
 

@@ -167,6 +167,35 @@ fn a_command_with_a_rom_uses_the_slots_next_to_the_rom_and_no_battery_save() {
 }
 
 #[test]
+fn a_replay_opens_the_file_of_the_rom_and_not_a_temporary_copy() {
+    let (folder, game) = folder_with_game();
+    let server = Server::start(folder.path(), &["game.gba"], &[]);
+    assert_eq!(server.post("/v1/pause", &json!({})).0, 200);
+    assert_eq!(server.post("/v1/recordings", &json!({"name": "run"})).0, 201);
+    assert_eq!(server.post("/v1/advance", &json!({"frames": 120})).0, 200);
+    let ended = result_of(&server.post("/mcp", &tool_call("record", json!({"action": "stop"}))).1);
+    assert_eq!(ended["frames"], 120, "{ended}");
+    let save = folder.path().join("other.sav");
+    let rom = folder.path().join("other.gba");
+    fs::copy(&game, &rom).unwrap();
+    fs::write(&save, [7_u8; 16]).unwrap();
+    // A temporary copy cannot be written, because there is no such folder.
+    let replay = |rom: &Path| {
+        let mut command = program();
+        command.arg("replay").arg(folder.path().join("data/recordings/run.fwr")).arg("--rom").arg(rom);
+        command.env("TMPDIR", folder.path().join("missing")).output().unwrap()
+    };
+    let output = replay(&rom);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read(&save).unwrap(), [7_u8; 16]);
+    fs::write(&rom, [1; 64]).unwrap();
+    let output = replay(&rom);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("other.gba is not a Game Boy Advance"), "{said}");
+}
+
+#[test]
 fn an_error_about_a_savestate_names_its_file() {
     let (_folder, game) = folder_with_game();
     let game = game.to_str().unwrap();

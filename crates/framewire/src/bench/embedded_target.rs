@@ -2,16 +2,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use framewire_emulator::embedded::{Config, Embedded, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Options, Patching, Speed};
 use framewire_emulator::history::DEFAULT_HISTORY;
 use framewire_emulator::{Emulator, EmulatorError};
-use framewire_libmgba::Patching;
 use framewire_loadtest::probe::Probe;
 use framewire_loadtest::{Call, Check, Client, Failure, Target};
 use framewire_protocol::{Op, Value};
 
 use super::args::RunArgs;
-use crate::choose::rom_without_save;
+use crate::choose::config_without_save;
 
 /// An embedded core as a target: the core's thread sends each message back.
 #[derive(Clone)]
@@ -30,10 +29,10 @@ impl EmbeddedTarget {
             times.is_finite() && times >= 0.0,
             "--speed {times} is not a speed; use 1, 2.5, or 0 for as fast as the processor allows"
         );
-        let rom = rom_without_save(args.rom.as_deref(), &Patching::NextTo);
-        let rom = rom.context("cannot start the embedded core")?;
         let speed = if times == 0.0 { Speed::Unlimited } else { Speed::Times(times) };
-        let config = Config { speed, history: DEFAULT_HISTORY, ..Config::new(rom) };
+        let options = Options { patching: Patching::NextTo, ..Options::default() };
+        let config = config_without_save(args.rom.as_deref(), options);
+        let config = Config { speed, history: DEFAULT_HISTORY, ..config };
         let emulator = Embedded::start(config).context("cannot start the embedded core")?;
         Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout, check })
     }

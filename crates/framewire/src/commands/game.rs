@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::Embedded;
-use framewire_emulator::embedded::{Config, Mods, Options, Patching, Rom, Speed};
+use framewire_emulator::embedded::{Config, Options, Patching, Speed};
 use framewire_http::{Access, App, Emulators, Served, Token, Tokens};
 use framewire_protocol::sequence;
 use framewire_symbols::SymbolFiles;
@@ -28,8 +28,6 @@ const FRAMES: u64 = 3600;
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How long the server waits for the core, in addition to the time for frames. It is long enough for a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// The path that is used as the save file: the game finds no battery save there, and its own saves are lost.
-const NO_SAVE: &str = "/dev/null";
 
 /// The arguments that start a game.
 #[derive(Debug, clap::Args)]
@@ -71,12 +69,9 @@ impl GameArgs {
             .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
         let symbols = symbols::load(&self.symbols, bytes == choose::DEMO_ROM)
             .map_err(|error| Failure::Input(output::causes_in_a_line(error.as_ref())))?;
-        // A core that gets the ROM as bytes would write them to a temporary folder. Nothing would remove that folder
-        // when a signal ends this process, and slots would be in that folder instead of next to the ROM.
         let options = Options { patching: Patching::NextTo, ..Options::default() };
-        let mods = Mods { options, save: Some(NO_SAVE.into()), ..Mods::default() };
-        let game = Rom::File(rom.clone());
-        let config = Config { speed: Speed::Unlimited, paused: true, mods, ..Config::new(game) };
+        let config = choose::config_without_save(Some(rom), options);
+        let config = Config { speed: Speed::Unlimited, paused: true, ..config };
         let core = Embedded::start(config)
             .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
         serve(core, symbols).map(Some).map_err(|error| {
@@ -240,6 +235,8 @@ fn frames(sequence: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use framewire_emulator::embedded::Rom;
+
     use super::*;
 
     #[test]
