@@ -73,9 +73,9 @@ impl Chosen {
     pub async fn close(self) {
         match self {
             Chosen::Attached(attached) => attached.close().await,
-            // This drops the last handle to the core, which joins the core's thread.
+            // Others may still have handles to the core, for example a call of a tool that has not ended.
             #[cfg(feature = "embedded")]
-            Chosen::Embedded(_) => {}
+            Chosen::Embedded(embedded) => embedded.stop(),
         }
     }
 }

@@ -396,3 +396,19 @@ fn a_text_is_found_in_this_process_and_on_another_server() {
         assert_eq!(found["total"], 1, "{found}");
     }
 }
+
+#[test]
+fn the_battery_save_is_written_when_a_signal_ends_framewire_mcp() {
+    let (folder, game) = folder_with_game();
+    let data = folder.path().join("data");
+    // A save that is written too late is lost only sometimes, so the test is repeated.
+    for byte in ["11", "22", "33", "44", "55"] {
+        let mut mcp = Mcp::start(&["--rom", game.to_str().unwrap(), "--data", data.to_str().unwrap()]);
+        mcp.call("write", json!({"address": "0x0e000100", "bytes": byte}));
+        let killed = Command::new("kill").args(["-TERM", &mcp.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert!(mcp.child.wait().unwrap().success());
+        let save = fs::read(folder.path().join("game.sav")).unwrap();
+        assert_eq!(save.get(0x100), Some(&u8::from_str_radix(byte, 16).unwrap()));
+    }
+}

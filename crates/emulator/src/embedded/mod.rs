@@ -37,6 +37,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounde
 use framewire_libmgba::{Core, Level};
 pub use framewire_libmgba::{GbModel, Hardware, Options, Palette, Patching, SaveType};
 use framewire_protocol::{Batch, OpError};
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 use crate::{
@@ -210,7 +211,8 @@ pub struct Embedded {
     shared: Arc<EmbeddedState>,
     /// Receives no message. It is disconnected when the core's thread ends.
     ended: Receiver<()>,
-    thread: Option<JoinHandle<()>>,
+    /// The core's thread, until it is stopped.
+    thread: Mutex<Option<JoinHandle<()>>>,
     /// [`Config::console`].
     console: fn() -> Console,
 }
@@ -261,7 +263,8 @@ impl Embedded {
         let watch_over = move || shared::watch_over(&watched, &thread_ended);
         // The watchdog ends when the core's thread ends, so its handle is not needed.
         drop(std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch_over)?);
-        Ok(Embedded { jobs, lent, waker, shared, ended, thread: Some(thread), console: config.console })
+        let thread = Mutex::new(Some(thread));
+        Ok(Embedded { jobs, lent, waker, shared, ended, thread, console: config.console })
     }
 
     /// Sends a job to the core's thread, unless the queue is full.
@@ -356,12 +359,14 @@ impl Emulator for Embedded {
     }
 }
 
-impl Drop for Embedded {
-    fn drop(&mut self) {
+impl Embedded {
+    /// Stops the core, which writes the battery save. Then batches fail with [`EmulatorError::Stopped`]. Blocks until
+    /// the core's thread has ended, or until it is abandoned. Does nothing if the core was stopped before.
+    pub fn stop(&self) {
+        let Some(thread) = self.thread.lock().take() else { return };
         self.shared.stop.store(true, Relaxed);
         // If the queue is full, the thread is awake and sees the flag.
         let _ = self.try_send(Job::Stop);
-        let Some(thread) = self.thread.take() else { return };
         let mut ended = self.ended.recv_timeout(STOP_LIMIT);
         if ended == Err(RecvTimeoutError::Timeout) && self.shared.finishing.load(Relaxed) {
             // The thread still writes the save. A slow disk gets more time than a script that does not end.
@@ -377,5 +382,11 @@ impl Drop for Embedded {
             }
             _ => drop(thread.join()),
         }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
