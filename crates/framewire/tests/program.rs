@@ -412,3 +412,24 @@ fn the_battery_save_is_written_when_a_signal_ends_framewire_mcp() {
         assert_eq!(save.get(0x100), Some(&u8::from_str_radix(byte, 16).unwrap()));
     }
 }
+
+#[test]
+fn calls_that_arrive_together_run_their_frames_in_the_order_of_the_calls() {
+    let (folder, game) = folder_with_game();
+    let data = folder.path().join("data");
+    let mut mcp = Mcp::start(&["--rom", game.to_str().unwrap(), "--data", data.to_str().unwrap()]);
+    let calls: Vec<Json> = (10..30)
+        .map(|id| {
+            let mut call = tool_call("act", json!({"keys": "A:2 .:3"}));
+            call["id"] = id.into();
+            call
+        })
+        .collect();
+    let text: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    mcp.writer.write_all(text.as_bytes()).unwrap();
+    for number in 0..calls.len() {
+        let reply = mcp.receive();
+        let expected = (json!(10 + number), json!(5 * (number + 1)));
+        assert_eq!((reply["id"].clone(), result_of(&reply)["frame"].clone()), expected);
+    }
+}

@@ -80,7 +80,9 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Stdout belongs to the protocol; the log goes to stderr.
     logging::start(logging::Format::default(), true, None);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    // With one thread, calls begin in the order in which the client sent them. Several threads would begin calls that
+    // arrive together in any order.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(serve_stdio(args));
     // A pending read of stdin cannot be cancelled, so this does not wait for it.
     runtime.shutdown_background();
