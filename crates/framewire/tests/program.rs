@@ -433,3 +433,28 @@ fn calls_that_arrive_together_run_their_frames_in_the_order_of_the_calls() {
         assert_eq!((reply["id"].clone(), result_of(&reply)["frame"].clone()), expected);
     }
 }
+
+#[test]
+fn a_wait_that_ends_with_the_server_does_not_look_like_a_condition_that_is_not_true() {
+    let (folder, _game) = folder_with_game();
+    let mut server = Server::start(folder.path(), &["game.gba"], &[]);
+    let wait = program()
+        .args(["wait", "0", "--timeout", "60", "--url", &server.url])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let agent: Agent = Agent::config_builder().proxy(None).build().into();
+    let has_begun = || {
+        let mut metrics = agent.get(format!("{}/metrics", server.url)).call().unwrap();
+        metrics.body_mut().read_to_string().unwrap().contains("framewire_streams{kind=\"wait\"} 1")
+    };
+    while !has_begun() {
+        sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap().success());
+    let output = wait.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("the server is stopping"), "{said}");
+    server.child.wait().unwrap();
+}

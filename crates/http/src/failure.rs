@@ -7,7 +7,7 @@ use framewire_emulator::EmulatorError;
 use framewire_protocol::{OpError, Status};
 
 /// The message to clients whose requests or streams are still open when the server stops.
-pub(crate) const STOPPING: &str = "the server is stopping";
+pub const STOPPING: &str = "the server is stopping";
 
 /// The reply to a request that failed.
 #[derive(Debug)]

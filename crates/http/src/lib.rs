@@ -45,6 +45,7 @@ pub use access::{Access, CHALLENGE, Files, FilesError, PageError, Pages, Token, 
 pub use app::SPANS;
 pub use app::{App, FrontEnd, LocalServer, serve};
 pub use docs::openapi;
+pub use failure::STOPPING;
 pub use limits::Limits;
 pub use operations::emulators::{Emulators, NameError, Served, is_emulator_name};
 pub use rpc::local::LocalCalls;

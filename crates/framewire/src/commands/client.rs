@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
+use framewire_http::STOPPING;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rustls::CertificateError;
 use serde_json::Value;
@@ -366,6 +367,7 @@ impl Client {
 pub fn refused(status: u16, detail: &str) -> Failure {
     match status {
         400 | 404 | 413 | 422 => Failure::Input(detail.to_owned()),
+        503 if detail.starts_with(STOPPING) => Failure::Connection(detail.to_owned()),
         401 => Failure::Refused(format!(
             "{detail}\n  name the file of the server's token with --token-file, or put the token into FRAMEWIRE_TOKEN"
         )),
