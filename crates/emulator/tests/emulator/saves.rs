@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, SaveType, Speed};
-use framewire_emulator::{Emulator, EventKind, WatchRequest};
+use framewire_emulator::{Emulator, EmulatorError, EventKind, WatchRequest};
 use framewire_protocol::{Op, Value};
 use tempfile::TempDir;
 
-use super::support::{DEMO, batch, bytes, call, config, number, refusal, script, soon, wait_for};
+use super::support::{DEMO, batch, bytes, call, config, number, refusal, script, soon, submit, wait_for};
 
 /// The first byte of the cartridge's save memory.
 const SRAM: u32 = 0x0E00_0000;
@@ -617,4 +618,16 @@ fn a_game_that_is_loaded_by_another_path_has_the_save_file_from_the_settings() {
         wait_for("the save on disk", || first(&home.path("mine.sav")) == Some(value + 10));
     }
     assert!(!home.save().exists() && !home.path("link.sav").exists());
+}
+
+#[test]
+fn a_core_that_is_stopped_while_another_handle_exists_writes_its_save() {
+    let home = Home::new();
+    let core = Arc::new(home.start());
+    let other = core.clone();
+    poke(&core, 0x5A);
+    core.stop();
+    assert_eq!(fs::read(home.save()).expect("a save")[0], 0x5A);
+    assert_eq!(submit(&*other, Op::Read8 { address: SRAM }), Err(EmulatorError::Stopped));
+    other.stop();
 }
