@@ -250,7 +250,7 @@ pub(super) async fn record(session: Arc<Session>, given: Object) -> Result<Reply
 
 /// Returns an error if a name is given and another recording is under way.
 async fn check_running(session: &Session, name: Option<String>) -> Result<(), ToolError> {
-    let Some(name) = name else { return Ok(()) };
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(()) };
     let status = session.call("recordingUnderWay", json!({})).await?;
     let running = status["name"].as_str().unwrap_or_default();
     // Names that differ only in case are the same name.

@@ -638,6 +638,7 @@ mod tests {
             ("search", json!({"action": "begin", "id": null, "domain": ""})),
             ("snapshot", json!({"action": "list", "name": null, "force": false, "note": ""})),
             ("record", json!({"action": "stop", "name": "Run"})),
+            ("record", json!({"action": "stop", "name": ""})),
             ("record", json!({"action": "status", "name": "run"})),
         ] {
             assert_eq!(call(name, arguments.clone()).await, None, "{name} {arguments}");
