@@ -176,12 +176,21 @@ impl Client {
     }
 
     /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if no reply comes within `limit`; if
-    /// `limit` is `None`, it waits without a limit. If the server cannot be reached, that is an error.
-    pub fn ask(&self, target: &str, json: &str, limit: Option<Duration>) -> Result<Option<Reply>, Failure> {
+    /// `limit` is `None`, it waits without a limit. If the server cannot be reached, that is an error. `reached` says
+    /// whether an earlier request has reached it; then it is not an error if `limit` is too short for connecting.
+    pub fn ask(
+        &self,
+        target: &str,
+        json: &str,
+        limit: Option<Duration>,
+        reached: bool,
+    ) -> Result<Option<Reply>, Failure> {
         let draft = self.draft(Method::POST, target, json.as_bytes(), limit);
+        let is_short = limit.is_some_and(|limit| limit < CONNECT);
         match self.send_once(&draft) {
             Ok(response) => self.complete(response).map(Some),
             Err(Error::Timeout(Timeout::Global)) => Ok(None),
+            Err(Error::Timeout(Timeout::Connect)) if reached && is_short => Ok(None),
             Err(error) => Err(self.broken(&draft, &error)),
         }
     }
@@ -425,19 +434,25 @@ mod tests {
         Client::new(Address { url, emulator: None, token: None, certificate: None }).unwrap()
     }
 
-    #[test]
-    fn a_timeout_while_connecting_is_not_the_end_of_a_wait() {
+    /// An address at which no further connection is accepted, with the sockets that keep it so.
+    fn full_queue() -> (SocketAddr, Socket, Vec<TcpStream>) {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
         listener.listen(0).unwrap();
         let address = listener.local_addr().unwrap().as_socket().unwrap();
         // If the queue for new connections is full, the system drops the packets of further clients.
         let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(200));
-        let queue: Vec<_> = std::iter::from_fn(|| connect().ok()).collect();
+        let queue = std::iter::from_fn(|| connect().ok()).collect();
+        (address, listener, queue)
+    }
+
+    #[test]
+    fn a_timeout_while_connecting_is_not_the_end_of_a_wait() {
+        let (address, _listener, queue) = full_queue();
         let client = client(address);
         for limit in [CONNECT * 2, CONNECT / 5] {
             let started = Instant::now();
-            let Err(Failure::Connection(message)) = client.ask("/v1/wait", "{}", Some(limit)) else {
+            let Err(Failure::Connection(message)) = client.ask("/v1/wait", "{}", Some(limit), false) else {
                 panic!(
                     "no error after {:?}, with {} connections in the queue",
                     started.elapsed(),
@@ -449,10 +464,17 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_whose_time_is_up_while_it_connects_again_does_not_report_a_missing_server() {
+        let (address, _listener, _queue) = full_queue();
+        let expired = client(address).ask("/v1/wait", "{}", Some(Duration::from_millis(100)), true);
+        assert!(matches!(expired, Ok(None)));
+    }
+
+    #[test]
     fn a_wait_ends_if_the_server_does_not_reply() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = client(listener.local_addr().unwrap());
-        let expired = client.ask("/v1/wait", "{}", Some(Duration::from_millis(100)));
+        let expired = client.ask("/v1/wait", "{}", Some(Duration::from_millis(100)), false);
         assert!(matches!(expired, Ok(None)));
     }
 

@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // The frames of earlier requests.
     let mut earlier = 0;
     loop {
-        let Some(mut reply) = ask(args, &session, begun)? else {
+        let Some(mut reply) = ask(args, &session, begun, earlier > 0)? else {
             let seconds = args.timeout.map_or(0.0, |timeout| timeout.0.as_secs_f64());
             return Err(Failure::Refused(format!("{condition:?} did not become true within {seconds} s")));
         };
@@ -69,8 +69,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Sends one request. Returns `None` if the time of `--timeout` is up.
-fn ask(args: &Args, session: &Session, begun: Instant) -> Result<Option<Value>, Failure> {
+/// Sends one request. Returns `None` if the time of `--timeout` is up. `reached` says whether an earlier request has
+/// reached the server.
+fn ask(args: &Args, session: &Session, begun: Instant, reached: bool) -> Result<Option<Value>, Failure> {
     let frames = args.frames.unwrap_or(MOST);
     let limit = args.timeout.map(|timeout| timeout.0.saturating_sub(begun.elapsed()));
     #[cfg(feature = "embedded")]
@@ -78,5 +79,9 @@ fn ask(args: &Args, session: &Session, begun: Instant) -> Result<Option<Value>, 
         return game.wait(&args.condition, frames, limit);
     }
     let condition = json!({"until": args.condition, "frames": frames});
-    session.client.ask("/v1/wait", &condition.to_string(), limit)?.map(|reply| reply.json()).transpose()
+    session
+        .client
+        .ask("/v1/wait", &condition.to_string(), limit, reached)?
+        .map(|reply| reply.json())
+        .transpose()
 }
