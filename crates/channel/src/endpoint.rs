@@ -56,6 +56,14 @@ impl Endpoint {
         Ok(Endpoint::new(Block::create(name, options.slots, options.bulk, options.extra)?, options.spin))
     }
 
+    /// Checks whether a channel with this name can be created. Creates nothing.
+    ///
+    /// # Errors
+    /// [`Error::Served`], [`Error::Foreign`], [`Error::Name`] and [`Error::System`].
+    pub fn check_name(name: &str) -> Result<(), Error> {
+        Block::check_name(name)
+    }
+
     /// Attaches to a channel that another process has created. Waits until there is a channel with this name to which
     /// no process has attached yet. Without a `timeout`, waits forever.
     ///

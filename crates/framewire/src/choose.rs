@@ -288,6 +288,24 @@ pub fn patching(path: &Path) -> Patching {
     if path.as_os_str() == "none" { Patching::Off } else { Patching::File(path.to_owned()) }
 }
 
+/// Checks whether a channel with this name can be created. Creates nothing.
+///
+/// # Errors
+/// If it cannot.
+#[cfg(all(feature = "embedded", target_os = "linux"))]
+pub fn check_channel(name: &str) -> anyhow::Result<()> {
+    Ok(Embedded::check_channel(name)?)
+}
+
+#[cfg(not(all(feature = "embedded", target_os = "linux")))]
+pub fn check_channel(_name: &str) -> anyhow::Result<()> {
+    anyhow::bail!("{NO_CHANNEL}")
+}
+
+/// The error of `--channel` where no channel can be created.
+#[cfg(not(all(feature = "embedded", target_os = "linux")))]
+const NO_CHANNEL: &str = "channels need Linux and an embedded core; remove --channel";
+
 #[cfg(all(feature = "embedded", target_os = "linux"))]
 fn on_channel(config: Config, name: &str) -> anyhow::Result<Embedded> {
     Ok(Embedded::start_on_channel(config, name)?)
@@ -295,7 +313,7 @@ fn on_channel(config: Config, name: &str) -> anyhow::Result<Embedded> {
 
 #[cfg(all(feature = "embedded", not(target_os = "linux")))]
 fn on_channel(_config: Config, _name: &str) -> anyhow::Result<Embedded> {
-    anyhow::bail!("channels need Linux; remove --channel")
+    anyhow::bail!("{NO_CHANNEL}")
 }
 
 #[cfg(not(feature = "embedded"))]

@@ -208,6 +208,38 @@ fn an_error_about_a_savestate_names_its_file() {
 }
 
 #[test]
+fn doctor_checks_scripts_and_the_channel_as_serve_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let broken = script("broken.lua", "local a = 1\nlocal = 2\n");
+    let sound = script("sound.lua", "io.open('ran', 'w'):close()\n");
+    let channel = format!("doctor-{}", std::process::id());
+    let doctor = |options: &[&str]| {
+        let args = [&["doctor", "--listen", "127.0.0.1:0"], options].concat();
+        let output = program().args(args).current_dir(folder.path()).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (well, said) = doctor(&["--lua", &sound, "--channel", &channel]);
+    assert!(well && said.contains("sound.lua is a Lua script") && said.contains(&channel), "{said}");
+    assert!(!folder.path().join("ran").exists(), "doctor runs no scripts");
+    let _server = Server::start(folder.path(), &["--channel", &channel], &[]);
+    for (options, problem) in [
+        (["--lua", "missing.lua"], "cannot read missing.lua"),
+        (["--lua", &broken], "broken.lua:2: "),
+        (["--channel", "a/b"], "a channel cannot be called \"a/b\""),
+        (["--channel", &channel], "is served already"),
+    ] {
+        let (well, said) = doctor(&options);
+        let found = said.lines().any(|line| line.starts_with("look ") && line.contains(problem));
+        assert!(!well && found, "{options:?}: {said}");
+    }
+}
+
+#[test]
 fn a_variable_switches_off_what_the_settings_file_allows() {
     let (folder, _game) = folder_with_game();
     fs::write(folder.path().join("framewire.toml"), "rom = \"game.gba\"\nallow-script = true\n").unwrap();

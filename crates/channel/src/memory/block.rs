@@ -64,6 +64,18 @@ fn check_owner(file: &File, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Opens the shared memory with this name, which must belong to this user.
+fn open(name: &str) -> Result<(CString, File), Error> {
+    let path = path_of(name)?;
+    let file = sys::open(&path, false).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => Error::Missing(name.to_owned()),
+        ErrorKind::PermissionDenied => Error::Foreign(name.to_owned()),
+        _ => system("cannot open shared memory")(source),
+    })?;
+    check_owner(&file, name)?;
+    Ok((path, file))
+}
+
 fn total(slots: usize, bulk: usize, extra: usize) -> usize {
     at::RINGS + 2 * slots * size_of::<Slot>() + 2 * bulk + extra
 }
@@ -130,16 +142,19 @@ impl Block {
         }
     }
 
+    /// Checks whether a block with this name can be created. Creates nothing.
+    pub fn check_name(name: &str) -> Result<(), Error> {
+        let file = match open(name) {
+            Err(Error::Missing(_)) => return Ok(()),
+            file => file?.1,
+        };
+        if sys::is_locked(&file, NAME_LOCK) { Err(Error::Served(name.to_owned())) } else { Ok(()) }
+    }
+
     /// Attaches to the block with this name.
     pub fn attach(name: &str) -> Result<Block, Error> {
-        let path = path_of(name)?;
+        let (path, file) = open(name)?;
         let missing = || Error::Missing(name.to_owned());
-        let file = sys::open(&path, false).map_err(|source| match source.kind() {
-            ErrorKind::NotFound => missing(),
-            ErrorKind::PermissionDenied => Error::Foreign(name.to_owned()),
-            _ => system("cannot open shared memory")(source),
-        })?;
-        check_owner(&file, name)?;
         if !sys::is_locked(&file, Side::Creator as i64) {
             return Err(missing());
         }

@@ -17,8 +17,12 @@ fn one_side_creates_a_channel_and_the_other_attaches() {
     let name = name();
     let options = Options::default();
     assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Missing(_))));
+    Endpoint::check_name(&name).expect("a free name");
+    assert!(!file(&name).exists(), "the check creates nothing");
     let here = Endpoint::create(&name, options).expect("a new channel");
     assert!(matches!(Endpoint::create(&name, options), Err(Error::Served(_))));
+    assert!(matches!(Endpoint::check_name(&name), Err(Error::Served(_))));
+    assert!(matches!(Endpoint::check_name("a/b"), Err(Error::Name(_))));
     assert!(matches!(here.accept(Some(Duration::from_millis(5))), Err(Error::Timeout)));
     let there = Endpoint::connect(&name, SECOND, options).expect("the other side");
     here.accept(SECOND).expect("attached");

@@ -34,6 +34,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+#[cfg(target_os = "linux")]
+use framewire_channel::Endpoint;
 use framewire_libmgba::{Core, Level};
 pub use framewire_libmgba::{GbModel, Hardware, Options, Palette, Patching, SaveType};
 use framewire_protocol::{Batch, OpError};
@@ -241,6 +243,15 @@ impl Embedded {
         let waker = ThreadWaker::default();
         let host = channel::ChannelHost::open(name, &mut machine, waker.clone())?;
         Embedded::with_driver(config, machine, Some(Box::new(host)), waker)
+    }
+
+    /// Checks whether [`start_on_channel`](Self::start_on_channel) can create a channel with this name. Creates nothing.
+    ///
+    /// # Errors
+    /// [`StartError::Channel`].
+    #[cfg(target_os = "linux")]
+    pub fn check_channel(name: &str) -> Result<(), StartError> {
+        Ok(Endpoint::check_name(name)?)
     }
 
     fn with_driver(

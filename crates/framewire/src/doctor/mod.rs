@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+#[cfg(feature = "embedded")]
+use anyhow::Context;
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
 use framewire_symbols::SymbolFiles;
@@ -69,6 +71,11 @@ async fn findings(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     // them.
     if served.is_none() || !requested.is_empty() {
         findings.extend(emulators(settings, &requested).await);
+        findings.extend(settings.lua.iter().map(|path| lua(path)));
+    }
+    // A running server may be the one that serves the channel.
+    if served.is_none() {
+        findings.extend(settings.channel.as_deref().map(channel));
     }
     findings.extend(symbols(settings, &requested));
     findings.push(data(settings));
@@ -127,6 +134,11 @@ async fn emulators(settings: &Settings, requested: &[Requested]) -> Vec<Finding>
         findings.extend(mods(settings, name, game).err().map(|error| refused(error.as_ref())));
     }
     findings
+}
+
+fn channel(name: &str) -> Finding {
+    choose::check_channel(name)
+        .map_or_else(|error| refused(error.as_ref()), |()| ok(format!("the channel {name} can be created")))
 }
 
 /// Checks the files of `--symbols`.
@@ -206,6 +218,36 @@ fn mods(settings: &Settings, name: &str, rom: Option<&Path>) -> anyhow::Result<(
         cheats.load(&mut core, file)?;
     }
     mods.save.map_or(Ok(()), |save| check_save(&save).map_err(anyhow::Error::msg))
+}
+
+#[cfg(feature = "embedded")]
+fn lua(path: &Path) -> Finding {
+    match check_lua(path) {
+        Ok(()) => ok(format!("{} is a Lua script", path.display())),
+        Err(error) => wrong(
+            output::causes_in_a_line(error.as_ref()),
+            "correct the script, or name another file with --lua",
+        ),
+    }
+}
+
+/// Checks that a file is valid Lua. Does not run its code.
+#[cfg(feature = "embedded")]
+fn check_lua(path: &Path) -> anyhow::Result<()> {
+    let source = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut core = framewire_libmgba::Core::from_bytes(choose::DEMO_ROM)?;
+    core.attach_scripts(|_, _| {})?;
+    // Lua compiles all of this, and then runs only the `return`.
+    let source = format!("do return end {}", String::from_utf8_lossy(&source));
+    Ok(core.run_script_source(&path.display().to_string(), &source)?)
+}
+
+#[cfg(not(feature = "embedded"))]
+fn lua(path: &Path) -> Finding {
+    wrong(
+        format!("{} needs an embedded core, which this build does not have", path.display()),
+        "remove --lua, and load the script in the window of mGBA",
+    )
 }
 
 #[cfg(not(feature = "embedded"))]
