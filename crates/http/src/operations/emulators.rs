@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use framewire_emulator::{Emulator, EmulatorError, Pending};
-use framewire_protocol::{Batch, Op};
+use framewire_protocol::{Batch, Op, Outcome};
 use framewire_symbols::{Game, SymbolFiles, Symbols};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
@@ -123,7 +123,6 @@ impl Served {
                 if batch.ops.iter().any(Op::loads_game) {
                     self.symbols.look_again();
                 }
-                let _holder = self.lockstep.note(&batch.ops);
                 self.emulator.submit(batch, deadline)
             }
             Err(refusal) => Pending::refused(refusal),
@@ -226,37 +225,87 @@ task_local! {
     static CONNECTION: u64;
 }
 
-/// The number of the WebSocket that last began an emulator's lockstep; 0 if a client without a WebSocket began it, or
-/// an operation has ended it. The number stays if lockstep ends because of its time-out.
+/// The WebSocket that last began an emulator's lockstep. It stays the holder if lockstep ends because of its time-out.
 ///
 /// Lockstep ends when the WebSocket that began it ends. Otherwise, the emulator would wait for frames that no client
 /// requests. Lockstep that an HTTP request began ends with its time-out, because an HTTP client has no lasting
 /// connection.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LockstepHolder(Arc<Mutex<u64>>);
+pub(crate) struct LockstepHolder(Arc<Mutex<Holders>>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Holders {
+    /// How many claims there were.
+    claims: u64,
+    /// The holder after the last batch with a known outcome, and after it those that the later batches will make, in
+    /// the order of the batches. Each has the number of its claim. A holder is the number of a WebSocket; 0 if a client
+    /// without a WebSocket began lockstep, or an operation has ended it.
+    all: Vec<(u64, u64)>,
+}
+
+/// A batch that begins or ends lockstep. Dropping this notes that the batch is settled: it was performed, or its
+/// outcome is not known.
+#[derive(Debug)]
+pub(crate) struct LockstepClaim {
+    holder: LockstepHolder,
+    number: u64,
+    /// The operations that begin or end lockstep, by their index, and the holder after each of them.
+    changes: Vec<(usize, u64)>,
+}
 
 impl LockstepHolder {
-    /// If one of these operations begins or ends lockstep, notes it and keeps the holder locked. The operations must be
-    /// submitted before it is unlocked, so that they reach the emulator in the order in which the holder changes.
-    fn note(&self, ops: &[Op]) -> Option<MutexGuard<'_, u64>> {
-        let last = ops.iter().rev().find_map(|op| match op {
-            Op::Lockstep { timeout: 0 } | Op::Resume {} => Some(0),
-            Op::Lockstep { .. } => Some(CONNECTION.try_with(|number| *number).unwrap_or(0)),
+    /// If some of these operations begin or end lockstep, claims it and keeps the holder locked. The operations must be
+    /// submitted before it is unlocked, so that they reach the emulator in the order of the claims.
+    pub(crate) fn claim(&self, ops: &[Op]) -> Option<(MutexGuard<'_, Holders>, LockstepClaim)> {
+        let change = |(index, op): (usize, &Op)| match op {
+            Op::Lockstep { timeout: 0 } | Op::Resume {} => Some((index, 0)),
+            Op::Lockstep { .. } => Some((index, CONNECTION.try_with(|number| *number).unwrap_or(0))),
             _ => None,
-        })?;
-        let mut holder = self.0.lock();
-        *holder = last;
-        Some(holder)
+        };
+        let changes: Vec<(usize, u64)> = ops.iter().enumerate().filter_map(change).collect();
+        let (_, last) = *changes.last()?;
+        let mut holders = self.0.lock();
+        holders.claims += 1;
+        let number = holders.claims;
+        holders.all.push((number, last));
+        Some((holders, LockstepClaim { holder: self.clone(), number, changes }))
     }
 
-    /// If the holder is this WebSocket, clears it and keeps it locked, as `note` does.
-    fn clear_if_held_by(&self, connection: u64) -> Option<MutexGuard<'_, u64>> {
-        let mut holder = self.0.lock();
-        if *holder != connection {
+    /// If the holder is this WebSocket, clears it and keeps it locked, as `claim` does.
+    fn clear_if_held_by(&self, connection: u64) -> Option<MutexGuard<'_, Holders>> {
+        let mut holders = self.0.lock();
+        if holders.all.last().is_none_or(|(_, holder)| *holder != connection) {
             return None;
         }
-        *holder = 0;
-        Some(holder)
+        holders.all.clear();
+        Some(holders)
+    }
+}
+
+impl LockstepClaim {
+    /// Notes which operations were performed. If none of those that begin or end lockstep was, the holder stays.
+    pub(crate) fn settle(mut self, outcome: &Result<Outcome, EmulatorError>) {
+        use EmulatorError::{Busy, Deadline, Forbidden, Lost, NotConnected, Refused, Stopped};
+        let performed = match outcome {
+            Ok(outcome) => outcome.results.iter().take_while(|result| result.is_ok()).count(),
+            Err(Busy(_) | Forbidden(_) | NotConnected(_) | Refused(_)) => 0,
+            Err(Deadline(_) | Lost(_) | Stopped) => return,
+        };
+        self.changes.retain(|(index, _)| *index < performed);
+    }
+}
+
+impl Drop for LockstepClaim {
+    fn drop(&mut self) {
+        let mut holders = self.holder.0.lock();
+        let Some(place) = holders.all.iter().position(|(number, _)| *number == self.number) else { return };
+        match self.changes.last() {
+            Some((_, holder)) => {
+                holders.all[place].1 = *holder;
+                holders.all.drain(..place);
+            }
+            None => drop(holders.all.remove(place)),
+        }
     }
 }
 
@@ -272,36 +321,63 @@ pub(crate) async fn for_connection<F: Future>(number: u64, work: F) -> F::Output
 
 #[cfg(test)]
 mod tests {
+    use framewire_protocol::OpError;
+
     use super::*;
 
-    async fn begin(holder: &LockstepHolder, connection: u64) {
-        for_connection(connection, async { drop(holder.note(&[Op::Lockstep { timeout: 1000 }])) }).await;
+    const LOCKSTEP: Op = Op::Lockstep { timeout: 1000 };
+
+    fn refused() -> Result<Outcome, EmulatorError> {
+        Ok(Outcome { frame: 0, results: vec![Err(OpError::failed("refused"))] })
+    }
+
+    async fn claim(holder: &LockstepHolder, connection: u64) -> LockstepClaim {
+        for_connection(connection, async { holder.claim(&[LOCKSTEP]).unwrap().1 }).await
     }
 
     #[tokio::test]
     async fn lockstep_that_another_client_took_over_stays() {
         let holder = LockstepHolder::default();
-        begin(&holder, 1).await;
-        begin(&holder, 2).await;
+        drop(claim(&holder, 1).await);
+        drop(claim(&holder, 2).await);
         let clear_if_held_by = |connection| holder.clear_if_held_by(connection).is_some();
         assert!(!clear_if_held_by(1));
         assert!(clear_if_held_by(2) && !clear_if_held_by(2));
-        begin(&holder, 1).await;
-        drop(holder.note(&[Op::Lockstep { timeout: 1000 }]));
+        drop(claim(&holder, 1).await);
+        drop(holder.claim(&[LOCKSTEP]));
         assert!(!clear_if_held_by(1), "an HTTP client has begun lockstep since");
-        begin(&holder, 1).await;
-        drop(holder.note(&[Op::Pause {}, Op::Resume {}]));
+        drop(claim(&holder, 1).await);
+        drop(holder.claim(&[Op::Pause {}, Op::Resume {}]));
         assert!(!clear_if_held_by(1), "lockstep has ended");
+    }
+
+    #[tokio::test]
+    async fn a_refused_request_does_not_change_the_holder() {
+        let holder = LockstepHolder::default();
+        let clear_if_held_by = |connection| holder.clear_if_held_by(connection).is_some();
+        drop(claim(&holder, 1).await);
+        // The outcomes arrive in another order than the requests.
+        let (second, third) = (claim(&holder, 2).await, claim(&holder, 3).await);
+        third.settle(&refused());
+        second.settle(&Err(EmulatorError::Busy(1)));
+        let (_, resume) = holder.claim(&[Op::Pause {}, Op::Resume {}]).unwrap();
+        resume.settle(&refused());
+        assert!(!clear_if_held_by(2) && !clear_if_held_by(3) && clear_if_held_by(1));
+        let (_, ended) = holder.claim(&[Op::Resume {}, LOCKSTEP]).unwrap();
+        let later = claim(&holder, 2).await;
+        ended.settle(&Err(EmulatorError::Lost(String::new())));
+        later.settle(&refused());
+        assert!(!clear_if_held_by(1) && !clear_if_held_by(2));
     }
 
     #[tokio::test]
     async fn another_client_can_begin_lockstep_only_after_the_end_of_the_previous_one_is_submitted() {
         let holder = LockstepHolder::default();
-        begin(&holder, 1).await;
+        drop(claim(&holder, 1).await);
         let ending = holder.clear_if_held_by(1);
         assert!(ending.is_some() && holder.0.is_locked());
         drop(ending);
-        assert!(holder.note(&[Op::Lockstep { timeout: 1000 }]).is_some_and(|_| holder.0.is_locked()));
-        assert!(holder.note(&[Op::Pause {}]).is_none(), "other operations do not wait");
+        assert!(holder.claim(&[LOCKSTEP]).is_some_and(|_| holder.0.is_locked()));
+        assert!(holder.claim(&[Op::Pause {}]).is_none(), "other operations do not wait");
     }
 }

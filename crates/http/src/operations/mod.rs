@@ -13,7 +13,7 @@ use framewire_protocol::{Batch, MAX_ADVANCE, Op, OpError, Outcome, Value};
 use tokio::time::timeout;
 
 use self::budget::{BudgetShare, ReplyBudget};
-use self::emulators::{Emulators, Served};
+use self::emulators::{Emulators, LockstepClaim, Served};
 use crate::access::caller::Caller;
 use crate::access::permit::{Files, Permit};
 use crate::failure::Failure;
@@ -123,14 +123,22 @@ impl Operations {
         let waiting = served.waiting.begin();
         let runs = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
         let deadline = Instant::now() + self.deadline + time_of(&batch.ops);
-        Ok(SentBatch { pending: served.submit(batch, deadline), runs, _waiting: waiting })
+        let claimed = served.lockstep.claim(&batch.ops);
+        let pending = served.submit(batch, deadline);
+        // This unlocks the holder.
+        let claim = claimed.map(|(_locked, claim)| claim);
+        Ok(SentBatch { pending, runs, claim, _waiting: waiting })
     }
 
     /// Waits for the outcome of a batch until its deadline. For a batch with runs, the wait can also end earlier: see
     /// [`Operations::outcome_of_run`].
     pub(crate) async fn outcome(&self, served: &Served, sent: SentBatch) -> Result<Outcome, EmulatorError> {
-        let SentBatch { pending, runs, _waiting } = sent;
-        let outcome = if runs { self.outcome_of_run(served, pending).await } else { pending.await }?;
+        let SentBatch { pending, runs, claim, _waiting } = sent;
+        let outcome = if runs { self.outcome_of_run(served, pending).await } else { pending.await };
+        if let Some(claim) = claim {
+            claim.settle(&outcome);
+        }
+        let outcome = outcome?;
         match &outcome.results[..] {
             // The emulator refused the whole batch because of its key.
             [Err(error)] if error.is_about_key() => Err(error.clone().into()),
@@ -170,6 +178,8 @@ pub(crate) struct SentBatch {
     pending: Pending,
     /// Whether the batch contains the operation `run`.
     runs: bool,
+    /// Whether the batch begins or ends lockstep.
+    claim: Option<LockstepClaim>,
     /// Counts the batch as waiting until this guard is dropped.
     _waiting: InProgressGuard,
 }

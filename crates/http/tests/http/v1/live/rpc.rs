@@ -81,6 +81,19 @@ fn lockstep_ends_with_the_websocket_that_began_it() {
 }
 
 #[test]
+fn a_request_that_does_not_end_lockstep_leaves_it_to_the_websocket_that_began_it() {
+    let server = Server::start();
+    let is_on = || server.text("/v1/emulator").contains(r#""lockstep":true"#);
+    let mut rpc = Rpc::open(&server);
+    rpc.result("lockstep", json!([60_000]));
+    let ops = json!({"ops": [{"op": "remove_cheat", "id": 99}, {"op": "resume"}]});
+    assert_eq!(json_of(&server.send("POST", "/v1/batch", &ops), 200)["failed"], 0);
+    assert!(is_on());
+    drop(rpc);
+    wait_for("the end of lockstep", || !is_on());
+}
+
+#[test]
 fn many_open_requests_are_performed_in_order() {
     const MANY: u64 = 500;
     let server = Server::start();
