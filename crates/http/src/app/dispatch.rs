@@ -68,9 +68,6 @@ impl Handler for Arc<Dispatcher> {
         #[cfg(feature = "otlp")]
         let admitted = tracing::Instrument::instrument(admitted, span.clone());
         let (mut response, refused) = match admitted.await {
-            Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
-                (v1::explain_method(path, response), false)
-            }
             Ok(response) => (response, false),
             Err(response) => (response, true),
         };
@@ -187,7 +184,11 @@ impl Dispatcher {
             return self.compat.answer(routes, &caller, &head, body).await;
         }
         request.extensions_mut().insert(caller);
+        let target = request.uri().clone();
         let Ok(response) = self.router.clone().oneshot(request).await;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return v1::explain_method(target.path(), response);
+        }
         response
     }
 

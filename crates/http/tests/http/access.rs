@@ -103,6 +103,17 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
 }
 
 #[test]
+fn an_allowed_page_can_read_the_reply_to_a_wrong_method() {
+    let server = Server::with(|app| app.access.pages.allow_origin("file://").unwrap());
+    for target in ["/v1/pause", "/v1/emulator", "/healthz", "/core/step"] {
+        let reply = server.request_with("DELETE", target, "origin: file://\r\n", b"");
+        assert_eq!(reply.status, 405, "{target}");
+        assert_eq!(reply.header("access-control-allow-origin"), Some("file://"), "{target}");
+        assert!(reply.header("content-security-policy").is_some(), "{target}");
+    }
+}
+
+#[test]
 fn an_allowed_page_can_read_the_headers_of_every_reply() {
     let server = Server::with(|app| app.access.pages.allow_origin("file://").unwrap());
     let own = ["framewire-frame", "framewire-width", "framewire-height", "x-request-id"];
