@@ -24,13 +24,10 @@ pub(crate) struct Activity {
     pub(super) changes: AtomicU32,
     /// Whether the socket cannot take more of the reply now.
     pub(super) blocked: AtomicBool,
-    /// How many bytes of the current head have arrived.
-    head: AtomicU32,
-    /// How many bytes of the current head's first line have arrived. As long as this is equal to `head`, the line has
-    /// not ended.
-    line: AtomicU32,
-    /// Whether the first bytes of the request show that its path is under `/v1`.
-    under_v1: AtomicBool,
+    /// The current head, or the last one.
+    head: Mutex<Head>,
+    /// The incomplete head after the requests that have arrived to their end.
+    next_head: Mutex<Head>,
     /// How many requests have begun, and how many have arrived to their end. If the client sends requests without
     /// waiting for the replies, the second number can be larger. Both wrap around.
     requests: AtomicU32,
@@ -65,6 +62,29 @@ pub(crate) struct Activity {
     pub(super) returned: Mutex<Option<ClientStream>>,
 }
 
+/// How much of a head has arrived.
+#[derive(Debug, Default, Clone, Copy)]
+struct Head {
+    bytes: usize,
+    /// How many bytes of the first line have arrived. As long as this is equal to `bytes`, the line has not ended.
+    line: usize,
+    /// Whether the first bytes show that the path is under `/v1`.
+    under_v1: bool,
+}
+
+impl Head {
+    /// Counts bytes that arrived.
+    fn add(&mut self, bytes: &[u8]) {
+        if self.bytes == 0 {
+            self.under_v1 = begins_under_v1(bytes);
+        }
+        if self.line == self.bytes {
+            self.line += memchr(b'\n', bytes).unwrap_or(bytes.len());
+        }
+        self.bytes += bytes.len();
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
@@ -87,9 +107,8 @@ impl Activity {
             phase: AtomicU8::new(Phase::Idle as u8),
             changes: AtomicU32::new(0),
             blocked: AtomicBool::new(false),
-            head: AtomicU32::new(0),
-            line: AtomicU32::new(0),
-            under_v1: AtomicBool::new(false),
+            head: Mutex::default(),
+            next_head: Mutex::default(),
             requests: AtomicU32::new(0),
             complete: AtomicU32::new(0),
             refusal: OnceLock::new(),
@@ -124,19 +143,39 @@ impl Activity {
         self.begun.store(self.age(now), Relaxed);
         self.seen.store(false, Relaxed);
         self.endless.store(false, Relaxed);
-        self.head.store(0, Relaxed);
-        self.line.store(0, Relaxed);
-        add(&self.requests, 1);
+        let mut head = self.head.lock();
+        *head = Head { under_v1: head.under_v1, ..Head::default() };
+        drop(head);
+        increase(&self.requests);
         self.enter(Phase::Request);
     }
 
-    /// Notes how many requests have arrived to their end.
-    pub(super) fn note_complete(&self, requests: u32) {
+    /// Notes how many requests have arrived to their end, and how many bytes of an incomplete head after them. `bytes`
+    /// are the bytes that arrived last.
+    pub(super) fn note_framing(&self, requests: u32, head: usize, bytes: &[u8]) {
         self.complete.store(requests, Relaxed);
+        let mut next = self.next_head.lock();
+        if head <= bytes.len() {
+            *next = Head::default();
+        }
+        next.add(&bytes[bytes.len() - head.min(bytes.len())..]);
+    }
+
+    /// If a part of the next head has arrived together with the last request, notes that a head is arriving. hyper
+    /// reads from the socket only after it has sent the reply to that request.
+    pub(super) fn begin_arrived_head(&self) {
+        if self.phase() != Phase::Idle || self.complete.load(Relaxed) != self.requests.load(Relaxed) {
+            return;
+        }
+        let next = *self.next_head.lock();
+        if next.bytes > 0 {
+            *self.head.lock() = next;
+            self.enter(Phase::Head);
+        }
     }
 
     /// Whether a part of the current request's body has not arrived.
-    pub(super) fn is_arriving(&self) -> bool {
+    pub(crate) fn is_arriving(&self) -> bool {
         let ahead = self.complete.load(Relaxed).wrapping_sub(self.requests.load(Relaxed));
         ahead.cast_signed() < 0
     }
@@ -155,7 +194,7 @@ impl Activity {
 
     /// Whether the path of the current or last request is known to be under `/v1`.
     pub(crate) fn is_under_v1(&self) -> bool {
-        self.under_v1.load(Relaxed)
+        self.head.lock().under_v1
     }
 
     /// The reply to a request that is not read to its end. `None` if there is no such request, or its reply has been
@@ -167,7 +206,7 @@ impl Activity {
     /// The reply to a head that has grown beyond [`Limits::MAX_HEAD`]. If most of the head is its first line, the URL
     /// is too long; otherwise the headers are.
     fn oversized(&self) -> Refusal {
-        if self.line.load(Relaxed) as usize <= Limits::MAX_HEAD / 2 {
+        if self.head.lock().line <= Limits::MAX_HEAD / 2 {
             return Refusal::LONG_HEADERS;
         }
         if self.is_under_v1() { Refusal::LONG_TARGET } else { Refusal::LONG_LINE }
@@ -233,7 +272,7 @@ impl Activity {
 
     /// Counts a change, for the periodic check.
     pub(super) fn note_change(&self) {
-        add(&self.changes, 1);
+        increase(&self.changes);
     }
 
     /// Counts bytes that arrived. Fails if they are too many.
@@ -249,17 +288,12 @@ impl Activity {
             counted.map_err(|error| self.refuse(Refusal::OUT_OF_MEMORY, error))?;
         }
         match phase {
-            Phase::Idle if !bytes.is_empty() => {
-                self.under_v1.store(begins_under_v1(bytes), Relaxed);
-                self.enter(Phase::Head);
-            }
+            Phase::Idle if !bytes.is_empty() => self.enter(Phase::Head),
             Phase::Head => {}
             _ => return Ok(()),
         }
-        if self.line.load(Relaxed) == self.head.load(Relaxed) {
-            add(&self.line, memchr(b'\n', bytes).unwrap_or(bytes.len()));
-        }
-        let before = add(&self.head, bytes.len());
+        let before = self.head.lock().bytes;
+        self.head.lock().add(bytes);
         if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {
             return Err(self.refuse(self.oversized(), "the head of a request is too large"));
         }
@@ -275,11 +309,9 @@ impl Activity {
     }
 }
 
-/// Adds to a counter, and returns its old value. Only one task at a time counts, so no atomic addition is needed.
-fn add(counter: &AtomicU32, more: usize) -> usize {
-    let before = counter.load(Relaxed);
-    counter.store(before.wrapping_add(more as u32), Relaxed);
-    before as usize
+/// Increases a counter. Only one task at a time counts, so no atomic addition is needed.
+fn increase(counter: &AtomicU32) {
+    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
 /// Whether the head that begins with these bytes has a path under `/v1`.

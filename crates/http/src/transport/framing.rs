@@ -28,6 +28,8 @@ pub(crate) struct Framing {
     known: usize,
     /// How many requests have arrived to their end.
     complete: u32,
+    /// How many bytes of an incomplete head have arrived; 0 if no head is arriving.
+    head: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +57,14 @@ const START: FramingState = FramingState::Head { begun: false, length: None, chu
 
 impl Default for Framing {
     fn default() -> Framing {
-        Framing { state: START, line: [0; LOOKED_AT], known: 0, complete: 0 }
+        Framing { state: START, line: [0; LOOKED_AT], known: 0, complete: 0, head: 0 }
     }
 }
 
 impl Framing {
     pub(crate) fn examine(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
         while !bytes.is_empty() {
+            let length = bytes.len();
             bytes = match self.state {
                 FramingState::Unknown => return Ok(()),
                 FramingState::Body(left) => {
@@ -81,6 +84,9 @@ impl Framing {
                     self.next_line(bytes)?
                 }
             };
+            // Empty lines before a head do not count.
+            let is_head = matches!(self.state, FramingState::Head { begun, .. } if begun || self.known > 0);
+            self.head = if is_head { self.head + length - bytes.len() } else { 0 };
         }
         Ok(())
     }
@@ -88,6 +94,11 @@ impl Framing {
     /// How many requests have arrived to their end. The number wraps around.
     pub(crate) fn complete(&self) -> u32 {
         self.complete
+    }
+
+    /// How many bytes of an incomplete head have arrived after the complete requests.
+    pub(crate) fn head(&self) -> usize {
+        self.head
     }
 
     fn end_request(&mut self) {

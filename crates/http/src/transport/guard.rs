@@ -92,7 +92,7 @@ impl Guarded {
             return Ok(());
         }
         let examined = self.framing.examine(bytes);
-        self.activity.note_complete(self.framing.complete());
+        self.activity.note_framing(self.framing.complete(), self.framing.head(), bytes);
         examined.map_err(|refusal| self.activity.refuse(refusal, "the framing is refused"))
     }
 
@@ -148,6 +148,7 @@ impl AsyncRead for Guarded {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.activity.begin_arrived_head();
         let before = buffer.filled().len();
         ready!(self.stream()?.poll_read(cx, buffer))?;
         Poll::Ready(self.received(&buffer.filled()[before..]))
