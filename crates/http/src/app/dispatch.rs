@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::header::EXPECT;
 use axum::http::uri::PathAndQuery;
-use axum::http::{Method, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as _, Incoming};
 use tower::ServiceExt;
@@ -29,7 +30,7 @@ use crate::routing::catalog::Catalog;
 use crate::transport::activity::{Activity, StreamControl};
 use crate::transport::connection::{Answer, Handler, Peer};
 use crate::transport::framing;
-use crate::transport::incoming::BodyReader;
+use crate::transport::incoming::{BodyReader, FREE};
 use crate::v1;
 
 pub(crate) struct Dispatcher {
@@ -145,19 +146,20 @@ impl Dispatcher {
         if length <= self.bodies.limit {
             activity.expect_body(length).map_err(|error| refused(Failure::busy(error.to_string())))?;
         }
+        let body = self.small_rest(activity, &parts.headers, body).await;
         // The emulator's log gets the ids that clients chose; at the level `debug`, also those that the server made.
         caller.trace = id.to_pass_on(enabled!(target: "framewire::http", Level::DEBUG));
         let takes_key = || match routes {
             Some(_) => *head.method == Method::POST,
             None => !head.has_session_path() && self.catalog.takes_key(head.method, path),
         };
-        let mut response = match idempotency::key(&head, takes_key) {
-            Err(failure) => failure.answer(path),
-            Ok(_) if head.is_logout() => self.gate.logout(head),
-            Ok(key) => match (key, routes) {
-                (None, Some(routes)) => self.compat.answer(routes, &caller, &parts, Body::new(body)).await,
+        let mut response = match (idempotency::key(&head, takes_key), body) {
+            (Err(failure), _) | (_, Err(failure)) => failure.answer(path),
+            (Ok(_), Ok(_)) if head.is_logout() => self.gate.logout(head),
+            (Ok(key), Ok(body)) => match (key, routes) {
+                (None, Some(routes)) => self.compat.answer(routes, &caller, &parts, body).await,
                 (key, _) => {
-                    let mut request = Request::from_parts(parts, Body::new(body));
+                    let mut request = Request::from_parts(parts, body);
                     if routes.is_none() {
                         request.extensions_mut().insert(StreamControl::new(activity.clone()));
                     }
@@ -176,6 +178,23 @@ impl Dispatcher {
             allow_page(&origin, response.headers_mut());
         }
         Ok(response)
+    }
+
+    /// If a small body has not arrived yet, reads it. Otherwise, a route that refuses the request before it reads the
+    /// body would end the connection, because the rest of the body could not be skipped.
+    async fn small_rest(
+        &self,
+        activity: &Activity,
+        headers: &HeaderMap,
+        body: Incoming,
+    ) -> Result<Body, Failure> {
+        let limit = FREE.min(self.bodies.limit) as u64;
+        let is_small = body.size_hint().upper().is_some_and(|length| length <= limit);
+        // A client that sends `Expect` sends no body if the request is refused.
+        if activity.is_arriving() && is_small && !headers.contains_key(EXPECT) {
+            return Ok(self.bodies.read(Body::new(body)).await?.into());
+        }
+        Ok(Body::new(body))
     }
 
     async fn respond(&self, routes: CompatRoutes, caller: Caller, mut request: Request<Body>) -> Response {

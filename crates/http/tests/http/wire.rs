@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 
 use framewire_http::{Limits, Token, Tokens};
 
-use super::support::{Closing, Reply, Server, closing, is_closed};
+use super::support::{Closing, Reply, Server, closing, is_closed, sample, wait_for};
 
 const TITLE: &[u8] = b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -162,6 +162,27 @@ fn a_small_body_of_a_refused_request_does_not_end_the_connection() {
         stream.write_all(&[refused, TITLE].concat()).unwrap();
         let reply = Reply::read(&mut stream);
         assert_eq!((reply.status, reply.header("connection")), (404, None));
+        assert_title(&mut stream);
+    }
+}
+
+/// Many clients send the head and the body in two pieces.
+#[test]
+fn a_small_body_that_arrives_after_the_head_of_a_refused_request_does_not_end_the_connection() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    for (route, status) in
+        [("POST /v1/nothing", 404), ("POST /v1/tap?emulator=other", 404), ("PUT /v1/batch", 405)]
+    {
+        write!(stream, "{route} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n").unwrap();
+        // The server reads the two pieces separately.
+        wait_for("the head to arrive", || {
+            sample(&server.text("/metrics"), "framewire_http_requests_in_flight") == Some(2.0)
+        });
+        stream.write_all(b"{}").unwrap();
+        let reply = Reply::read(&mut stream);
+        assert_eq!((reply.status, reply.header("connection")), (status, None), "{route}");
+        stream.write_all(TITLE).unwrap();
         assert_title(&mut stream);
     }
 }
