@@ -45,8 +45,9 @@ async fn other_methods(Path(path): Path<String>) -> Response {
 
 /// The file, or a 304 if the browser has it already. Each version of a file has its own entity tag.
 fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
-    let same = |tags: &str| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == asset.etag);
-    let known = headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok()).is_some_and(same);
+    let same = |tag: &str| ["*", asset.etag].contains(&tag.trim().trim_start_matches("W/"));
+    let tags = headers.get_all(IF_NONE_MATCH).iter().filter_map(|tags| tags.to_str().ok());
+    let known = tags.flat_map(|tags| tags.split(',')).any(same);
     let keep = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     let fixed = [(CACHE_CONTROL, keep), (VARY, "Accept-Encoding"), (ETAG, asset.etag)];
     let policy = [

@@ -51,6 +51,10 @@ fn the_files_of_the_page_have_content_types_and_etags() {
             let again = server.request_with("GET", path, &format!("if-none-match: {tags}\r\n"), b"");
             assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
         }
+        let lines = format!("if-none-match: \"other\"\r\nif-none-match: {tag}\r\n");
+        for headers in [lines.as_str(), "if-none-match: *\r\n"] {
+            assert_eq!(server.request_with("GET", path, headers, b"").status, 304, "{path} {headers}");
+        }
         let changed = server.request_with("GET", path, "if-none-match: \"other\"\r\n", b"");
         assert_eq!(changed.status, 200, "{path}");
     }
