@@ -6,15 +6,16 @@ use std::error::Error as _;
 
 use axum::extract::FromRequestParts;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::http::HeaderMap;
-use axum::http::header::SEC_WEBSOCKET_KEY;
+use axum::http::header::{SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use tokio::time::{Duration, timeout};
 use tungstenite::Error as WsError;
 use tungstenite::error::ProtocolError;
 
+use crate::failure::Failure;
 use crate::problem::Problem;
 use crate::transport::Stopping;
 use crate::transport::activity::StreamControl;
@@ -34,10 +35,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
         check_key(&parts.headers)?;
         WebSocketUpgrade::from_request_parts(parts, state).await.map(Upgrade).map_err(|rejection| {
             let path = parts.uri.path();
-            Problem::bad_request(format!(
+            let failure = Failure::bad_request(format!(
                 "{path} is a WebSocket, and this request does not begin one ({}); use a WebSocket client",
                 rejection.body_text().trim_end_matches('.')
-            ))
+            ));
+            // A client that asks for another version needs this (RFC 6455, 4.2.2).
+            failure.with_header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")).into()
         })
     }
 }

@@ -35,6 +35,19 @@ fn close_code(stream: &mut TcpStream) -> Option<u16> {
 }
 
 #[test]
+fn a_client_with_another_version_of_websockets_learns_the_right_one() {
+    let server = Server::start();
+    for target in SOCKETS {
+        let headers = format!(
+            "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 8\r\nsec-websocket-key: {KEY}\r\n"
+        );
+        let reply = server.request_with("GET", target, &headers, b"");
+        problem(&reply, 400);
+        assert_eq!(reply.header("sec-websocket-version"), Some("13"), "{target}");
+    }
+}
+
+#[test]
 fn a_websocket_key_that_is_not_16_bytes_is_refused() {
     let server = Server::start();
     for target in SOCKETS {
