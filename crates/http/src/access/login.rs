@@ -42,7 +42,7 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 
 /// Whether a browser will show the reply to a person.
 pub(crate) fn wants_page(head: &RequestHead<'_>) -> bool {
-    *head.method == Method::GET && accepts_page(head.headers)
+    [Method::GET, Method::HEAD].contains(head.method) && accepts_page(head.headers)
 }
 
 fn accepts_page(headers: &HeaderMap) -> bool {

@@ -103,6 +103,17 @@ fn a_login_never_redirects_to_another_server() {
 }
 
 #[test]
+fn head_gets_the_headers_of_the_login_page() {
+    let (server, ..) = guarded();
+    let page = server.request_with("GET", "/docs", BROWSER, b"");
+    let head = server.request_with("HEAD", "/docs", BROWSER, b"");
+    assert_eq!((head.status, head.body.len()), (401, 0));
+    for name in ["content-type", "content-length", "content-security-policy", "cache-control"] {
+        assert_eq!(head.header(name), page.header(name), "{name}");
+    }
+}
+
+#[test]
 fn logins_with_other_content_types_large_forms_or_foreign_origins_are_refused() {
     let (server, full, _) = guarded();
     let reply = server.request_with("POST", "/v1/login", "content-type: text/plain\r\n", b"token=x");
