@@ -57,6 +57,14 @@ pub struct Recovered {
     pub outcome: Result<(Name, u64), FolderError>,
 }
 
+impl Active {
+    /// The state of a recording after all events that its emulator has reported so far.
+    async fn of(recorder: &Recorder) -> Active {
+        recorder.settle().await;
+        Active { name: recorder.name().clone(), progress: recorder.progress(), ended: recorder.ended() }
+    }
+}
+
 impl Recordings {
     /// The folder at `path`, which does not have to exist yet.
     pub fn new(path: PathBuf) -> Recordings {
@@ -132,7 +140,7 @@ impl Recordings {
         Ok(Some((name, frames)))
     }
 
-    /// Starts to record the emulator called `emulator_name`.
+    /// Starts to record the emulator called `emulator_name`. Returns the new recording.
     ///
     /// # Errors
     /// [`RecordError::Recording`] if the emulator is already being recorded; also those of [`Recorder::start`].
@@ -142,7 +150,7 @@ impl Recordings {
         emulator: Arc<dyn Emulator>,
         name: Name,
         options: Options,
-    ) -> Result<(), RecordError> {
+    ) -> Result<Active, RecordError> {
         let mut active = self.active.lock().await;
         // A recording may just have ended by itself, so let each recorder handle all events first.
         for recorder in active.values() {
@@ -157,7 +165,7 @@ impl Recordings {
         }
         let recorder = Recorder::start(emulator, self.folder.clone(), name, options).await?;
         active.insert(emulator_name.to_owned(), recorder);
-        Ok(())
+        Ok(Active::of(&active[emulator_name]).await)
     }
 
     /// Ends the recording of an emulator, and waits until the file is complete.
@@ -173,9 +181,7 @@ impl Recordings {
     /// The recording of an emulator, if one is in progress or the latest has ended by itself.
     pub async fn active(&self, emulator_name: &str) -> Option<Active> {
         let active = self.active.lock().await;
-        let recorder = active.get(emulator_name)?;
-        recorder.settle().await;
-        Some(Active { name: recorder.name().clone(), progress: recorder.progress(), ended: recorder.ended() })
+        Some(Active::of(active.get(emulator_name)?).await)
     }
 
     /// The name of the emulator whose recording in progress has this name.

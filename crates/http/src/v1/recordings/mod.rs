@@ -1,7 +1,7 @@
 //! Makes recordings, at most one per emulator at a time, stores them as files, and replays them.
 
 use axum::http::header::LOCATION;
-use framewire_recording::{Options, RecordError, Recordings, Start, Summary};
+use framewire_recording::{Active, Options, RecordError, Recordings, Start, Summary};
 use framewire_states::Name;
 
 use crate::reading::Whole;
@@ -80,20 +80,24 @@ struct RecordingUnderWay {
 impl RecordingUnderWay {
     /// The recording that is being made of an emulator, or the last one, if it ended by itself.
     async fn find(recordings: &Recordings, emulator: &str) -> Result<RecordingUnderWay> {
-        let Some(active) = recordings.active(emulator).await else {
-            return Err(Problem::not_found(format!("{emulator} is not being recorded")));
-        };
+        match recordings.active(emulator).await {
+            Some(active) => Ok(RecordingUnderWay::of(active, emulator)),
+            None => Err(Problem::not_found(format!("{emulator} is not being recorded"))),
+        }
+    }
+
+    fn of(active: Active, emulator: &str) -> RecordingUnderWay {
         let ended = active.ended.map(|ended| match ended {
             Ok(summary) => summary.reason,
             Err(error) => error.to_string(),
         });
-        Ok(RecordingUnderWay {
+        RecordingUnderWay {
             name: active.name.to_string(),
             emulator: emulator.to_owned(),
             frames: active.progress.frames,
             size: active.progress.bytes,
             ended,
-        })
+        }
     }
 
     fn ended(emulator: &str, summary: Summary) -> RecordingUnderWay {
@@ -129,11 +133,12 @@ async fn start(
     let recordings = recordings.get()?;
     let options = Options { start, every: every.get(), note, replace };
     let started = recordings.start(&selected.name, selected.emulator.clone(), name, options).await;
-    started.map_err(|error| match error {
+    let started = started.map_err(|error| match error {
         RecordError::Folder(error) => unwritten(error, "\"replace\": true"),
         other => other.into(),
     })?;
-    let recording = RecordingUnderWay::find(&recordings, &selected.name).await?;
+    // Another client may have ended this recording by now, and begun another one.
+    let recording = RecordingUnderWay::of(started, &selected.name);
     let location = [(LOCATION, format!("/v1/recordings/{}", recording.name))];
     Ok((StatusCode::CREATED, location, Json(recording)))
 }

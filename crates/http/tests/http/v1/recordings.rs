@@ -1,10 +1,12 @@
 //! /v1/recordings, /v1/recording and /v1/replay.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 
 use super::problems::{problem, problem_says};
 use super::{json_of, posted, sent};
-use crate::support::{Server, field, wait_for};
+use crate::support::{Reply, Server, field, wait_for};
 
 /// Plays more than 200 frames with some keys.
 fn play(server: &Server) {
@@ -35,6 +37,31 @@ fn recorded(every: u32) -> (Server, u64) {
     let frames = ended["frames"].as_u64().unwrap();
     assert!(frames > 200);
     (server, frames)
+}
+
+#[test]
+fn a_recording_that_another_client_ends_at_once_is_still_reported_as_begun() {
+    let server = Server::paused();
+    let names: Vec<String> = (0..40).map(|number| format!("run{number}")).collect();
+    let begun_all = AtomicBool::new(false);
+    let replies: Vec<Reply> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !begun_all.load(Ordering::Relaxed) {
+                server.request("DELETE", "/v1/recording", b"");
+            }
+        });
+        let begin = |name: &String| {
+            let send = || server.send("POST", "/v1/recordings", &json!({"name": name}));
+            // The other client may not have ended the previous recording yet.
+            std::iter::repeat_with(send).find(|reply| reply.status != 409).unwrap()
+        };
+        let replies = names.iter().map(begin).collect();
+        begun_all.store(true, Ordering::Relaxed);
+        replies
+    });
+    for (name, reply) in names.iter().zip(&replies) {
+        assert_eq!(json_of(reply, 201)["name"], json!(name));
+    }
 }
 
 #[test]
