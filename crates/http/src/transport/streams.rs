@@ -85,12 +85,14 @@ impl StreamLimit {
         let own = by_client.get(&client).copied().unwrap_or_default();
         if own >= shared.most_each {
             return Err(Failure::busy(format!(
-                "you have {own} streams open, and more are not accepted; close some: one watch or subscription can \
-                 hold up to 64 expressions"
+                "you have {own} streams open, counting waits and runs, and more are not accepted; close some or wait \
+                 until some end: one watch or subscription can hold up to 64 expressions"
             )));
         }
         if all >= shared.most {
-            return Err(Failure::busy(format!("{all} streams are open, and more are not accepted")));
+            return Err(Failure::busy(format!(
+                "{all} streams are open, counting waits and runs, and more are not accepted"
+            )));
         }
         by_client.insert(client, own + 1);
         shared.open.send_replace(all + 1);
