@@ -7,6 +7,7 @@ local loops = require "framewire.loop"
 local poller = require "framewire.poller"
 local servers = require "framewire.http.server"
 local socket = require "framewire.socket"
+local tasks = require "framewire.task"
 local unix = require "framewire.unix"
 local url = require "framewire.http.url"
 
@@ -73,20 +74,15 @@ M.form = require "framewire.http.form"
 --- Reads and writes cookie headers; see http/cookie.lua.
 M.cookie = require "framewire.http.cookie"
 
--- Runs one server until the process gets INT, TERM or HUP. Calls `ready` when these signals no longer end the process
--- at once.
-local function run(listener, options, context, ready)
-  local loop, message = loops.new { poller = options.poller }
-  if not loop then return nil, message end
-  local server
-  server, message = servers.new(loop, not context and listener or nil, options)
-  local ok = server ~= nil
-  if ok and context then
+-- Runs one server on a new loop, until the process gets INT, TERM or HUP. Calls `ready` when these signals no longer
+-- end the process at once.
+local function run_on(loop, listener, options, context, ready)
+  local server, message = servers.new(loop, not context and listener or nil, options)
+  if not server then return nil, message end
+  local ok
+  if context then
     ok, message = require("framewire.http.secure").start(loop, server, listener, context)
-  end
-  if not ok then
-    loop:close()
-    return nil, message
+    if not ok then return nil, message end
   end
   ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()
     server:stop(options.grace or 5, function() loop:stop() end)
@@ -94,7 +90,14 @@ local function run(listener, options, context, ready)
   if not ok then server.log(message) end
   if ready then ready() end
   if options.on_start then options.on_start(loop, server) end
-  ok, message = loop:run()
+  return loop:run()
+end
+
+local function run(listener, options, context, ready)
+  local loop, message = loops.new { poller = options.poller }
+  if not loop then return nil, message end
+  local ok
+  ok, message = tasks.close_on_error(loop, run_on, loop, listener, options, context, ready)
   loop:close()
   return ok, message
 end
@@ -104,14 +107,15 @@ local function close_all(listeners)
 end
 
 -- Creates one listener for each worker. All listeners have the same port, and the system (except macOS) distributes the
--- connections among them.
+-- connections among them. The list has a method `close`, which closes all of them.
 local function listen(options, count)
-  local listeners = {}
+  local listeners = { close = close_all }
   if options.unix then
     if count > 1 then return nil, "a server on a unix socket has one worker; remove workers = " .. count end
     local listener, message = unix.listen(options.unix, options.backlog)
     if not listener then return nil, message end
-    return { listener }, 0
+    listeners[1] = listener
+    return listeners, 0
   end
   local port = options.port or 8080
   for index = 1, count do
@@ -119,7 +123,7 @@ local function listen(options, count)
       host = options.host, port = port, backlog = options.backlog, reuse_port = count > 1,
     }
     if not listener then
-      close_all(listeners)
+      listeners:close()
       return nil, message
     end
     listeners[index] = listener
@@ -170,19 +174,20 @@ function M.serve(options)
   end
   local ok, message
   if count == 1 then
-    ok, message = run(listeners[1], options, context, announce)
+    ok, message = tasks.close_on_error(listeners, run, listeners[1], options, context, announce)
   else
     -- This process keeps the listeners for workers that it has to start again. When the server stops, it must close
     -- them: while one process has a listener open, the system lets clients connect, and nobody would accept them.
-    local function on_stop() close_all(listeners) end
-    ok, message = require("framewire.worker").group(count, function(index)
+    local function on_stop() listeners:close() end
+    local group = require("framewire.worker").group
+    ok, message = tasks.close_on_error(listeners, group, count, function(index)
       for other, listener in ipairs(listeners) do
         if other ~= index then listener:close() end
       end
       assert(run(listeners[index], options, context))
     end, { ready = announce, on_stop = on_stop, grace = (options.grace or 5) + 2 })
   end
-  close_all(listeners)
+  listeners:close()
   return ok, message
 end
 

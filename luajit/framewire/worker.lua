@@ -5,6 +5,7 @@ local ffi = require "ffi"
 local loops = require "framewire.loop"
 local signal = require "framewire.signal"
 local sys = require "framewire.sys"
+local tasks = require "framewire.task"
 local threads = require "framewire.thread"
 local time = require "framewire.time"
 
@@ -194,9 +195,18 @@ local function signal_all(state, name)
   for pid in pairs(state.workers) do signal.send(pid, name) end
 end
 
+-- Sends TERM to all workers, kills those that have not ended in time, and stops the loop when all have ended.
+local function stop_workers(state, grace)
+  state.stopping = true
+  signal_all(state, "TERM")
+  state.loop:after(grace, function() signal_all(state, "KILL") end)
+  collect(state)
+end
+
 -- Runs a group on a loop that is new.
 local function run_group(loop, count, main, options)
   local state = { loop = loop, main = main, workers = {}, stopping = false }
+  local grace = options.grace or 10
   -- This comes before the first fork, so that no signal is missed.
   local ok, message = loop:on_signal({ "CHLD" }, function() collect(state) end)
   if not ok then return nil, message end
@@ -204,18 +214,25 @@ local function run_group(loop, count, main, options)
     if state.stopping then return end
     state.stopping = true
     if options.on_stop then options.on_stop() end
-    signal_all(state, "TERM")
-    loop:after(options.grace or 10, function() signal_all(state, "KILL") end)
-    collect(state)
+    stop_workers(state, grace)
   end)
   if not ok then return nil, message end
   for index = 1, count do keep(state, index) end
-  if options.ready then options.ready() end
-  return loop:run()
+  local returned
+  returned, ok, message = pcall(function()
+    if options.ready then options.ready() end
+    return loop:run()
+  end)
+  if returned then return ok, message end
+  -- Without this, the workers would continue, and nobody would stop them.
+  stop_workers(state, grace)
+  loop:run()
+  error(ok, 0)
 end
 
 --- Runs a function in several processes until this process gets INT, TERM or HUP. Then sends TERM to all of them, kills
---- those that have not ended in time, and returns. A worker that ends earlier is started again.
+--- those that have not ended in time, and returns. A worker that ends earlier is started again. If `ready` or `on_stop`
+--- fails, stops the workers in the same way, and raises the error again.
 ---@param count integer 1 to 4096
 ---@param main fun(index: integer) must wait for TERM with `Loop:on_signal` of a new loop, and then return; TERM is
 --- blocked in workers, so it does not end them by itself
@@ -232,7 +249,7 @@ function M.group(count, main, options)
   if type(main) ~= "function" then error("a worker runs a function, not a " .. type(main), 2) end
   local loop, message = loops.new()
   if not loop then return nil, message end
-  local ok, reason = run_group(loop, count, main, options)
+  local ok, reason = tasks.close_on_error(loop, run_group, loop, count, main, options)
   loop:close()
   return ok, reason
 end

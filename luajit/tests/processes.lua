@@ -2,6 +2,8 @@
 
 local check = require "tests.support.check"
 local ffi = require "ffi"
+local files = require "framewire.files"
+local http = require "framewire.http"
 local loops = require "framewire.loop"
 local process = require "tests.support.process"
 local signal = require "framewire.signal"
@@ -104,6 +106,54 @@ check.test("a group starts a dead worker again, and stops all workers together",
   end)
   check.equal(starts[3], 1, "worker 1 stopped cleanly")
   check.equal(starts[4], 1, "worker 2 stopped cleanly")
+end)
+
+-- Fails if this process waits for TERM, or has a child.
+local function check_released()
+  local pid = ffi.C.getpid()
+  local blocked = process.output(("grep SigBlk /proc/%d/status"):format(pid)):match("%x+%s*$")
+  check.equal(math.floor(tonumber(blocked, 16) / 0x4000) % 2, 0, "TERM is blocked")
+  -- The shell and grep are children too, but they end at once.
+  local pids = process.output(("grep -l 'PPid:\t%d$' /proc/[0-9]*/status 2>/dev/null"):format(pid))
+  for other in pids:gmatch("/proc/(%d+)/") do
+    assert(not files.exists("/proc/" .. other), "the process " .. other .. " still runs")
+  end
+end
+
+check.test("a group whose ready or on_stop fails stops its workers and releases its signals", function()
+  for _, name in ipairs { "ready", "on_stop" } do
+    process.run_with(function()
+      local before = process.descriptors()
+      local ok, message = pcall(worker.group, 2, function()
+        local loop = assert(loops.new())
+        assert(loop:on_signal({ "TERM" }, function() loop:stop() end))
+        assert(loop:run())
+      end, {
+        ready = function() assert(signal.send(ffi.C.getpid(), "TERM")) end,
+        [name] = function() error("a mistake in " .. name, 0) end,
+      })
+      check.equal(ok, false)
+      check.equal(message, "a mistake in " .. name)
+      check.equal(process.descriptors(), before, "open descriptors")
+      check_released()
+    end, function() end, true)
+  end
+end)
+
+check.test("a server whose on_listen or on_start fails releases its port and its signals", function()
+  for _, name in ipairs { "on_listen", "on_start" } do
+    process.run_with(function()
+      local before = process.descriptors()
+      local options = {
+        port = process.free_port(), handler = function() end, [name] = function() error("a mistake", 0) end,
+      }
+      local ok, message = pcall(http.serve, options)
+      check.equal(ok, false)
+      check.equal(message, "a mistake")
+      check.equal(process.descriptors(), before, "open descriptors")
+      check_released()
+    end, function() end, true)
+  end
 end)
 
 check.test("a group leaves the exit codes of other processes to the program", function()
