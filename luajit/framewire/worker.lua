@@ -19,6 +19,8 @@ Worker.__index = Worker
 local status_box = ffi.new("int[1]")
 -- The largest number of workers in a group.
 local MOST = 4096
+-- SIG_IGN: what `signal` returns for a signal that the process ignores.
+local IGNORED = ffi.cast("void *", 1)
 
 -- How a process ended, from waitpid's status: its exit code, or the signal that killed it.
 local function ending(status)
@@ -62,6 +64,13 @@ local function unblock_signals(before)
   C.sigprocmask(sys.SIG_SETMASK, none, before)
 end
 
+-- Makes the system keep the exit codes of child processes, until `waitpid` takes them. It drops them if the program was
+-- started with CHLD ignored.
+local function keep_exit_codes()
+  local before = C.signal(sys.SIGCHLD, nil)
+  if before ~= IGNORED then C.signal(sys.SIGCHLD, before) end
+end
+
 -- Calls a function so that it is not in a task. If it ran in the task that started this process, its first wait would
 -- continue with the parent's loop, of which this process has a copy. Results as for `xpcall`.
 local function call_outside(main)
@@ -75,6 +84,7 @@ end
 local function start(main, keep_blocked)
   if sys.name == "windows" then return nil, "worker processes are not supported on windows; use threads" end
   flush_files() -- otherwise, both processes would write what is in the buffers
+  keep_exit_codes()
   local parent = C.getpid()
   local pid = C.fork()
   if pid < 0 then return sys.fail("fork") end

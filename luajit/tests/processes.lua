@@ -9,6 +9,7 @@ local process = require "tests.support.process"
 local signal = require "framewire.signal"
 local socket = require "framewire.socket"
 local streams = require "framewire.stream"
+local sys = require "framewire.sys"
 local thread = require "framewire.thread"
 local time = require "framewire.time"
 local worker = require "framewire.worker"
@@ -86,6 +87,13 @@ check.test("a process reports how it ended", function()
   check.equal(select(2, slow:wait(0.05)), "timeout")
   slow:signal("KILL")
   check.equal(select(2, slow:wait(5)), "KILL")
+end)
+
+check.test("a program that was started with CHLD ignored gets the exit codes of its processes", function()
+  process.run_with(function()
+    ffi.C.signal(sys.SIGCHLD, ffi.cast("void *", 1))
+    check.equal(worker.start(function() os.exit(7) end):wait(5), 7)
+  end, function() end, true)
 end)
 
 check.test("a group starts a dead worker again, and stops all workers together", function()
