@@ -395,3 +395,12 @@ test_pair("an overwritten count does not make a sender wait forever", function(h
   check.contains(select(2, here:send("hello")), "damaged")
   check.contains(select(2, here:send(("x"):rep(1000))), "damaged")
 end)
+
+test_pair("a count of messages that were not sent does not let a sender overwrite unread ones", function(here, there)
+  for number = 1, 3 do assert(here:send(message(number, 100))) end
+  garble(layout.AT_HALF[1] + layout.HALF_CONSUMED, "\5\0\0\0")
+  for _, length in ipairs { 1, 100, 1000 } do
+    check.contains(select(2, here:send(message(4, length), 0.2)), "damaged", length .. " bytes")
+  end
+  for number = 1, 3 do check.equal(there:receive(1), message(number, 100)) end
+end)

@@ -86,7 +86,9 @@ end
 
 local function has_room(self)
   local s = self.state
-  if tobit(s.head - s.theirs[CONSUMED]) >= s.slots then return false end
+  local unread = tobit(s.head - s.theirs[CONSUMED])
+  -- If this number is negative, the count is damaged, and the unread messages must not be overwritten.
+  if unread < 0 or unread >= s.slots then return false end
   if s.length <= INLINE_MAX then return true end
   reclaim(self)
   return bulk_start(s, s.length) + s.length - s.bulk_tail <= s.bulk_size
@@ -145,7 +147,7 @@ function Sender:reserve(length, timeout)
     if unread == 0 and length <= MAILBOX_MAX then
       s.length, s.place = length, s.mailbox
       return s.mailbox + HALF_DATA
-    elseif length <= INLINE_MAX and unread < s.slots then
+    elseif length <= INLINE_MAX and unread >= 0 and unread < s.slots then
       local slot = s.ring + band(s.head, s.slots - 1) * SLOT
       s.length, s.place = length, slot
       return slot + SLOT_DATA
