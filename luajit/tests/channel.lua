@@ -300,6 +300,21 @@ local function garble(at, bytes)
   file:close()
 end
 
+check.test("a channel that this user may not open belongs to another user", function()
+  ffi.cdef "int seteuid(unsigned int);"
+  local path = "/dev/shm/framewire." .. name
+  os.execute("install -m 000 /dev/null " .. path)
+  process.run_with(function()
+    if ffi.C.geteuid() == 0 then assert(ffi.C.seteuid(65534) == 0) end -- root may open every file
+    local seconds = process.timed(function()
+      check.contains(select(2, channel.connect(name, 5)), "belongs to another user")
+    end)
+    assert(seconds < 1, "it waited for " .. seconds .. " s")
+    check.contains(select(2, channel.create(name)), "belongs to another user")
+  end, function() end, true)
+  os.remove(path)
+end)
+
 check.test("both sides get an error if the size of the block changes", function()
   for _, size in ipairs { 0, 100, RINGS, BULK, BULK + 4096, BULK + 4 * layout.BULK } do
     -- A busy machine can delay the end of a wait.

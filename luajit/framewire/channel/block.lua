@@ -48,13 +48,15 @@ local function map(fd, size)
   return ffi.cast("uint8_t *", data)
 end
 
+local function foreign(name)
+  return "channel '" .. name .. "' belongs to another user, or others may open it; choose another name"
+end
+
 -- Refuses a file that belongs to another user, or that other users may open. Returns its size.
 local function check_owner(fd, name)
   local size, _, _, _, owner, mode = sys.stat(fd)
   if not size then return sys.fail("channel '" .. name .. "'") end
-  if owner ~= C.geteuid() or bit.band(mode, 63) ~= 0 then
-    return nil, "channel '" .. name .. "' belongs to another user, or others may open it; choose another name"
-  end
+  if owner ~= C.geteuid() or bit.band(mode, 63) ~= 0 then return nil, foreign(name) end
   return size
 end
 
@@ -120,7 +122,10 @@ function M.create(name, sizes)
   if not path then return nil, message end
   for _ = 1, 100 do
     local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CREAT + sys.O_CLOEXEC, MODE)
-    if fd < 0 then return sys.fail("channel '" .. name .. "'") end
+    if fd < 0 then
+      if sys.errno() == sys.EACCES then return nil, foreign(name) end
+      return sys.fail("channel '" .. name .. "'")
+    end
     local owned, problem = check_owner(fd, name)
     if not owned then
       C.close(fd)
@@ -182,7 +187,12 @@ end
 -- The results are those of `adopt`. If the third is "whole", waiting is useless, and the problem is a whole sentence.
 local function try_attach(path, name)
   local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
-  if fd < 0 then return nil, "does not exist; start the program that serves it" end
+  if fd < 0 then
+    local number = sys.errno()
+    if number == sys.ENOENT then return nil, "does not exist; start the program that serves it" end
+    if number == sys.EACCES then return nil, foreign(name), "whole" end
+    return nil, "cannot be opened: " .. sys.strerror(number), true
+  end
   local block, message, final
   local size, problem = check_owner(fd, name)
   if not size then
