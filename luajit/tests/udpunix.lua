@@ -181,3 +181,24 @@ check.test("a web server listens on a unix socket", function()
     check.equal(text, "some.host", "the client's address is empty")
   end)
 end)
+
+check.test("a request is served although its client has closed the unix socket", function()
+  for _, name in ipairs(poller.names) do
+    local loop = assert(loops.new { poller = name })
+    local server, body
+    server = assert(http.new(loop, nil, { handler = function(request, response)
+      body = request.body
+      response:text(200, "ok")
+      server:stop(5, function() loop:stop() end)
+    end }))
+    local mine, theirs = assert(unix.pair())
+    assert(mine:write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 1))
+    mine:close()
+    server:adopt(theirs.fd)
+    loop:after(1, function() loop:stop() end)
+    assert(loop:run())
+    loop:close()
+    check.equal(body, "abc", name)
+    check.equal(server.count, 0, "connections with " .. name)
+  end
+end)
