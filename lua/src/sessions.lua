@@ -20,6 +20,12 @@ local CUT = "lockstep ended after %d of %d frames; the others run at mGBA's own 
 local sessions = {}
 
 local unfinished = {} -- a set of the sessions with a late reply that is not final yet
+local uses = 0 -- how many times any session was used: found by its name, or asked for a reply
+
+local function use(session)
+  uses = uses + 1
+  session.used = uses
+end
 
 -- Creates a session.
 function sessions.new()
@@ -38,7 +44,7 @@ function sessions.new()
     -- the `advance` (`goal`), and the id, the key and the connection of its request. Nil if there are no late replies.
     late = nil,
     running = {}, -- by id: the request, if it waits for the end of a run
-    used = 0, -- a number that grows with each use, to find the session that was used longest ago
+    used = 0, -- the value of `uses` at its last use, to find the session that was used longest ago
   }
 end
 
@@ -137,6 +143,7 @@ end
 -- reply comes at the end of a run. If the session has late replies after this call, the returned reply is one of them
 -- and must not be sent yet.
 function sessions.answer(session, request)
+  use(session)
   forget(session, request.answered)
   if not request.change then
     return (requests.perform(request, session.connection))
@@ -224,7 +231,7 @@ function sessions.finish_all()
 end
 
 local known = {} -- sessions by name
-local count, uses = 0, 0 -- how many sessions there are, and how many times `named` was called
+local count = 0 -- of these sessions
 
 local function forget_oldest()
   local oldest
@@ -241,7 +248,6 @@ end
 
 -- Returns the session with this name, and whether it was known. Creates it if necessary.
 function sessions.named(name)
-  uses = uses + 1
   local session = known[name]
   local is_known = session ~= nil
   if not is_known then
@@ -252,7 +258,7 @@ function sessions.named(name)
     known[name] = session
     count = count + 1
   end
-  session.used = uses
+  use(session)
   return session, is_known
 end
 

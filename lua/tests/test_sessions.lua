@@ -143,6 +143,18 @@ test("sessions are found by name, and the oldest are forgotten if there are too 
   eq(sessions.named "open", open, "the session with a connection")
 end)
 
+test("a session that has just answered a request is not forgotten before one that was used earlier", function()
+  begin()
+  local session = sessions.named("busy")
+  for number = 1, limits.sessions - 2 do
+    sessions.named("idle " .. number)
+  end
+  sessions.answer(session, request(1, 1, RESET))
+  sessions.named("new")
+  eq(select(2, sessions.named "busy"), true, "the session with the request")
+  eq(select(2, sessions.named "idle 1"), false, "the session that was used longest ago")
+end)
+
 test("a keyed request that was refused without a game can be performed when there is a game", function()
   local session = begin()
   local game = emu
