@@ -62,11 +62,15 @@ local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 local month_number = {}
 for number, name in ipairs(months) do month_number[name] = number end
 
---- A time in HTTP's format, such as `Sun, 06 Nov 1994 08:49:37 GMT`. It does not depend on the locale.
+-- The first and the last second whose year has four digits, as in every HTTP date: those of the years 0 and 9999.
+local FIRST, LAST = -62167219200, 253402300799
+
+--- A time in HTTP's format, such as `Sun, 06 Nov 1994 08:49:37 GMT`. It does not depend on the locale. For a time
+--- outside of the years 0 to 9999, returns the first or the last second of these years.
 ---@param seconds number since 1970
 ---@return string
 function M.http_date(seconds)
-  local t = date("!*t", math.floor(seconds))
+  local t = date("!*t", math.max(FIRST, math.min(LAST, math.floor(seconds))))
   return ("%s, %02d %s %04d %02d:%02d:%02d GMT"):format(
     days[t.wday], t.day, months[t.month], t.year, t.hour, t.min, t.sec)
 end

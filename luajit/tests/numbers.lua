@@ -32,6 +32,12 @@ check.test("HTTP dates are written and read", function()
   for _, seconds in ipairs { 0, 951782399, 951782400, 951868800, 1709164800, 4107542400, 1234567890 } do
     check.equal(time.parse_http_date(time.http_date(seconds)), seconds, time.http_date(seconds))
   end
+  for _, seconds in ipairs { -62167219201, -2 ^ 62 } do
+    check.equal(time.http_date(seconds), "Sat, 01 Jan 0000 00:00:00 GMT", tostring(seconds))
+  end
+  for _, seconds in ipairs { 253402300799, 253402300800, 2 ^ 62 } do
+    check.equal(time.http_date(seconds), "Fri, 31 Dec 9999 23:59:59 GMT", tostring(seconds))
+  end
   check.equal(time.parse_http_date("Sunday, 06-Nov-94 08:49:37 GMT"), nil)
   check.equal(time.parse_http_date("Sun, 06 Xxx 1994 08:49:37 GMT"), nil)
 end)
