@@ -265,6 +265,31 @@ test_tree("with the option `recursive`, moved and deleted folders are tracked", 
   check.equal(count, 4, "watched folders")
 end)
 
+test_tree("a folder that was moved into a new folder stays watched", function(folder, changes)
+  -- `read` learns of both at once: it first watches everything in the new folder, and then forgets the old path.
+  os.execute(("mkdir '%s/new' && mv '%s/a' '%s/new/moved'"):format(folder, folder, folder))
+  expect(changes, "deleted", folder .. "/a")
+  for _, place in ipairs { "/new/moved/one", "/new/moved/b/two" } do
+    process.write(folder .. place, "1")
+    expect(changes, "changed", folder .. place)
+  end
+end)
+
+check.test("a folder that was added with two paths stays watched until both are removed", function()
+  local folder = process.folder()
+  local changes = assert(watch.new())
+  local other = folder .. "/."
+  assert(changes:add(folder) and changes:add(other))
+  changes:remove(folder)
+  process.write(folder .. "/a", "1")
+  expect(changes, "changed", other .. "/a")
+  changes:remove(other)
+  process.write(folder .. "/a", "2")
+  expect_nothing(changes)
+  process.remove_folder(folder)
+  changes:close()
+end)
+
 test_tree("a file that was added is no longer watched after a folder around it was moved", function(folder, changes)
   process.write(folder .. "/a/b/file", "1")
   assert(changes:add(folder .. "/a/b/file"))

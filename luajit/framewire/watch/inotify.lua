@@ -43,8 +43,13 @@ end
 local function forget(self, path)
   local number = self.numbers[path]
   if not number then return end
-  C.inotify_rm_watch(self.fd, number)
-  self.numbers[path], self.paths[number], self.is_deep[path] = nil, nil, nil
+  -- If the file is watched with another path by now, its watch continues with that path. For example, a folder was
+  -- moved into a new folder, which was watched before this path was forgotten.
+  if self.paths[number] == path then
+    C.inotify_rm_watch(self.fd, number)
+    self.paths[number] = nil
+  end
+  self.numbers[path], self.is_deep[path] = nil, nil
 end
 
 local function is_inside(path, folder)
