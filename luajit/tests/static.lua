@@ -70,6 +70,17 @@ for _, name in ipairs { "epoll", "poll" } do
   end, name)
 end
 
+-- The system accepts such a file at once. The client sends nothing more, so no event makes the server continue.
+test("a request that arrives together with one for a file of 300 KB is answered", function(port, root)
+  process.write(root .. "/medium.bin", LARGE:sub(1, 300000))
+  local connection = client.connect(port)
+  local request = "GET /medium.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+  connection:send(request:rep(3) .. "GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\n")
+  for _ = 1, 3 do check.equal(#assert(connection:receive()).body, 300000) end
+  check.equal(assert(connection:receive()).body, SMALL)
+  connection:close()
+end)
+
 check.test("after the 500 of a handler that failed, no bytes of its file follow", function()
   local folder = process.folder()
   process.write(folder .. "/large.bin", LARGE)

@@ -215,9 +215,12 @@ local function answer(self, head, body)
   response:text(500, "the handler failed; the server's log has the reason\n")
 end
 
--- Called after the complete requests in `input` were served. Keeps incomplete input for later, sets the time-out of the
--- next phase, and waits for the next event.
-local function settle(self, input)
+local resume
+
+-- Called after requests in `input` were served. Keeps the remaining input for later, sets the time-out of the next
+-- phase, and waits for the next event. With `sends_file`, the remaining input may contain complete requests, which had
+-- to wait for a file.
+local function settle(self, input, sends_file)
   local server = self.server
   local rest = input.stop - input.start
   if self.fd < 0 then
@@ -252,6 +255,7 @@ local function settle(self, input)
   end
   if wait_for_reader(self) then return end
   if self.late then return end
+  if sends_file and rest > 0 then return resume(self) end
   if rest == 0 and not self.head then
     if server.stopping then return self:close() end
     enter(self, "idle", server.limits.idle_timeout)
@@ -282,9 +286,10 @@ function Connection:serve(input)
   if serve_one(self, input, out) then
     repeat until not serve_one(self, input, out)
   end
+  local sends_file = self.file ~= nil
   flush(self, out)
   if out.size > MAX_KEPT_OUTPUT then self.server:renew("out") end
-  settle(self, input)
+  settle(self, input, sends_file)
 end
 
 local function receive(self)
@@ -305,7 +310,7 @@ local function receive(self)
 end
 
 -- Continues with the next request, after the response that delayed it has been sent.
-local function resume(self)
+function resume(self)
   if self.closing then return wind_up(self, self.input ~= nil) end
   local limits = self.server.limits
   -- A part of the next request's body may have arrived already.
