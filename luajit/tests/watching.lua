@@ -265,15 +265,19 @@ test_tree("with the option `recursive`, moved and deleted folders are tracked", 
   check.equal(count, 4, "watched folders")
 end)
 
-test_tree("a folder that was moved into a new folder stays watched", function(folder, changes)
-  -- `read` learns of both at once: it first watches everything in the new folder, and then forgets the old path.
-  os.execute(("mkdir '%s/new' && mv '%s/a' '%s/new/moved'"):format(folder, folder, folder))
-  expect(changes, "deleted", folder .. "/a")
-  for _, place in ipairs { "/new/moved/one", "/new/moved/b/two" } do
-    process.write(folder .. place, "1")
-    expect(changes, "changed", folder .. place)
-  end
-end)
+for _, is_added in ipairs { false, true } do
+  local what = is_added and "a folder that was also added alone" or "a folder"
+  test_tree(what .. " and then moved into a new folder stays watched", function(folder, changes)
+    if is_added then assert(changes:add(folder .. "/a")) end
+    -- `read` learns of both at once: it first watches everything in the new folder, and then forgets the old path.
+    os.execute(("mkdir '%s/new' && mv '%s/a' '%s/new/moved'"):format(folder, folder, folder))
+    expect(changes, "deleted", folder .. "/a")
+    for _, place in ipairs { "/new/moved/one", "/new/moved/b/two" } do
+      process.write(folder .. place, "1")
+      expect(changes, "changed", folder .. place)
+    end
+  end)
+end
 
 check.test("a folder that was added with two paths stays watched until both are removed", function()
   local folder = process.folder()

@@ -235,6 +235,9 @@ function Watch:read()
     while place < got do
       local event = ffi.cast("struct fw_inotify_event *", self.buffer + place)
       local folder, kind = self.paths[event.wd], kind_of(event.mask)
+      local is_moved = folder and band(event.mask, sys.IN_MOVE_SELF) ~= 0
+      -- If the file has been moved to the path with which it is watched now, its watch continues.
+      if is_moved and is_same(self, folder, event.wd) then folder, is_moved = nil, false end
       if band(event.mask, sys.IN_Q_OVERFLOW) ~= 0 then
         changes[#changes + 1] = { kind = "overflow" }
         repair(self)
@@ -247,7 +250,7 @@ function Watch:read()
           changes[#changes + 1] = { kind = kind, path = path }
         end
       end
-      if folder and band(event.mask, sys.IN_MOVE_SELF) ~= 0 then end_moved(self, event.wd, folder, changes) end
+      if is_moved then end_moved(self, event.wd, folder, changes) end
       -- The system has removed the watch, because the path no longer exists.
       if folder and band(event.mask, sys.IN_IGNORED) ~= 0 then
         self.paths[event.wd] = nil
