@@ -255,8 +255,20 @@ local threads = setmetatable({
   end),
 }, { __index = coroutine })
 
+-- If a debug hook raises an error, Lua calls the message handler before the hook has ended, and meanwhile calls no hook.
+-- So a handler could run forever. Instead, it is not called when the code is stopped.
+local function limited_xpcall(body, handler, ...)
+  local function guarded(problem)
+    if remaining <= 0 then
+      return problem
+    end
+    return handler(problem)
+  end
+  return xpcall(body, type(handler) == "function" and guarded or handler, ...)
+end
+
 -- The globals of the code. They are kept from one request to the next, and other scripts do not see them.
-local own = { print = print_line, console = own_console, coroutine = threads }
+local own = { print = print_line, console = own_console, coroutine = threads, xpcall = limited_xpcall }
 setmetatable(own, {
   __index = function(_, name)
     if name == "emu" and emu then

@@ -63,6 +63,19 @@ test("code that does not end is stopped, and the size of its values and output i
   eq(evaluate("for i = 1, 1001 do print(i) end"):match('"cut":true') ~= nil, true)
 end)
 
+test("message handlers of `xpcall` are limited", function()
+  local stopped = "the code was stopped after 5000000 instructions; do less in one request"
+  local handler = "function() while true do end end"
+  eq(error_of(("xpcall(function() while true do end end, %s)"):format(handler)), stopped)
+  eq(error_of(("xpcall(error, %s)"):format(handler)), stopped)
+  eq(error_of(("coroutine.wrap(function() xpcall(error, %s) end)()"):format(handler)), stopped)
+  eq(debug.gethook(), nil)
+  eq(evaluate("return xpcall(function(...) return ... end, print, 1, nil), xpcall(error, function(e) return e .. 2 end, 1)"),
+    '{"values":[true,false,"12"],"output":[]}')
+  eq(evaluate("return select('#', xpcall(function(...) return ... end, print, 1, nil))"), '{"values":[3],"output":[]}')
+  eq(error_of("xpcall(error)"):match("bad argument #2 to 'xpcall'") ~= nil, true)
+end)
+
 test("many short coroutines are counted together", function()
   for _, code in ipairs { "coroutine.wrap(function() for j = 1, 200 do end end)()", "coroutine.create(print)" } do
     eq(error_of("made = 0 while true do " .. code .. " made = made + 1 end"),
