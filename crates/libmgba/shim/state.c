@@ -83,25 +83,51 @@ static void restore_sound(struct mCore* core, const void* from) {
 	GBAudioPSGDeserialize(&gba->audio.psg, &state->audio.psg, &state->audio.flags);
 }
 
-/* A number of cycles. In every state that libmgba saves, the next event of the screen is due before that many cycles
- * have passed. */
+/* A number of cycles. In every state that libmgba saves, the next event of the screen and of a copy of memory is due
+ * before that many cycles have passed. */
 #define LONGEST_WAIT 0x100000
 
-/* Whether an event of a Game Boy's screen is due soon, or was due a short time ago. */
-static bool is_due(bool scheduled, const void* when) {
+static int32_t load_cycles(const void* from) {
 	int32_t cycles;
-	LOAD_32LE(cycles, 0, when);
+	LOAD_32LE(cycles, 0, from);
+	return cycles;
+}
+
+/* Whether an event of a Game Boy is due soon, or was due a short time ago. */
+static bool is_due(bool scheduled, const void* when) {
+	int32_t cycles = load_cycles(when);
 	return scheduled && cycles > -LONGEST_WAIT && cycles < LONGEST_WAIT;
+}
+
+/* Whether a copy of memory that keeps the processor of a Game Boy from running would never end. */
+static bool is_blocked_forever(const struct GBSerializedState* state) {
+	int32_t flags = load_cycles(&state->cpu.flags);
+	uint16_t remaining;
+	LOAD_16LE(remaining, 0, &state->memory.hdmaRemaining);
+	return GBSerializedCpuFlagsIsBlocked(flags) && !is_due(remaining, &state->memory.hdmaNext);
+}
+
+/* Whether the timer of a Game Boy has to make so many steps at once that its counter overflows twice before its
+ * interrupt is due. Then libmgba schedules the interrupt twice, and its list of events becomes a circle. In every state
+ * that libmgba saves, the next step comes in time and has at most 544 cycles, and a pending interrupt is due after at
+ * most 14 cycles. */
+static bool has_broken_timer(const struct GBSerializedState* state) {
+	bool pending = GBSerializedTimerFlagsIsIrqPending(state->timer.flags);
+	return load_cycles(&state->timer.nextEvent) < -0x200 || load_cycles(&state->timer.nextDiv) > 0x400 ||
+		(pending && load_cycles(&state->timer.nextIRQ) > 0x10);
 }
 
 /* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends
  * each frame, and the state says which events are scheduled. While the screen is on, the event of the mode must be
  * scheduled. While the screen is off, the event of the frame must be scheduled or, except in mode 1, the event of the
- * mode. The boot ROM begins without any event, so it needs none while the screen is off. */
+ * mode. The boot ROM begins without an event of the screen, so it needs none while the screen is off. */
 static bool is_endless(enum mPlatform platform, const void* data) {
 	const struct GBSerializedState* state = data;
 	if (platform != mPLATFORM_GB) {
 		return false;
+	}
+	if (is_blocked_forever(state) || has_broken_timer(state)) {
+		return true;
 	}
 	GBSerializedVideoFlags flags = state->video.flags;
 	bool mode = is_due(!GBSerializedVideoFlagsIsNotModeEventScheduled(flags), &state->video.nextMode);

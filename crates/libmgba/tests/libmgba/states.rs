@@ -1,6 +1,9 @@
+use std::sync::mpsc;
+use std::time::Duration;
+
 use framewire_libmgba::{Core, Error, MAX_STATE_SIZE, flags};
 
-use crate::support::{GB_COUNTER, GBA_COUNTER, file, gb_core, gba, gba_core, lua, run};
+use crate::support::{GB_COUNTER, GBA_COUNTER, file, gb, gb_core, gba, gba_core, lua, run};
 
 #[test]
 fn a_state_restores_memory_and_the_frame_counter() {
@@ -236,6 +239,85 @@ fn a_game_boy_state_whose_frames_never_end_is_refused() {
         let error = refused(&mut core, &off, "an endless frame without the screen");
         assert!(matches!(error, Error::StateFormat), "{error}");
         core.load_state(&valid, 0).unwrap();
+    }
+}
+
+/// A Game Boy game that counts forever. Its timer is on and counts as fast as possible, and all channels of its sound
+/// play.
+fn busy_gb_core() -> Core {
+    let mut rom = gb("FRAMEWIRE");
+    let registers = [
+        [0x26, 0x80], // sound on
+        [0x12, 0xF0], // the volume of each channel, and its start
+        [0x14, 0x87],
+        [0x17, 0xF0],
+        [0x19, 0x87],
+        [0x1A, 0x80],
+        [0x1E, 0x87],
+        [0x21, 0xF0],
+        [0x23, 0x80],
+        [0x07, 0x05], // timer on
+    ];
+    // ld a, value; ldh (register), a
+    let mut code: Vec<u8> = registers.iter().flat_map(|[at, value]| [0x3E, *value, 0xE0, *at]).collect();
+    code.extend([0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD]); // ld hl, 0xC000; inc (hl); jr back to inc
+    rom[0x150..0x150 + code.len()].copy_from_slice(&code);
+    Core::from_bytes(&rom).expect("a valid Game Boy ROM")
+}
+
+/// Changes each byte of the head of a state: the part before the memory.
+#[test]
+fn a_state_with_a_changed_head_is_refused_or_its_frames_end() {
+    const NUMBER: [u8; 8] = [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80];
+    let (report, reports) = mpsc::channel();
+    // If a frame does not end, only this thread is lost.
+    std::thread::spawn(move || {
+        for (start, flips) in
+            [(gba_core as fn() -> Core, &[0xFF][..]), (busy_gb_core, &NUMBER), (busy_gb_core, &[0xFF])]
+        {
+            let mut core = start();
+            run(&mut core, 5);
+            let valid = core.save_state(0).unwrap();
+            for at in 0..0x200 {
+                for flip in flips {
+                    report.send(format!("{:?}, byte {at:#x}, change {flip:#x}", core.platform())).unwrap();
+                    let mut changed = valid.clone();
+                    changed[at] ^= flip;
+                    if core.load_state(&changed, 0).is_ok() {
+                        run(&mut core, 1);
+                    }
+                    core.load_state(&valid, 0).expect("a valid state");
+                }
+            }
+        }
+    });
+    let mut last = String::new();
+    loop {
+        match reports.recv_timeout(Duration::from_secs(20)) {
+            Ok(place) => last = place,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("a frame does not end: {last}"),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    assert_eq!(last, "Gb, byte 0x1ff, change 0xff");
+}
+
+/// The timer's interrupt is pending, but is due only after the timer has counted to the next one.
+#[test]
+fn a_game_boy_state_with_a_late_timer_or_interrupt_is_refused() {
+    let mut core = busy_gb_core();
+    run(&mut core, 5);
+    let valid = core.save_state(0).unwrap();
+    let mut pending = valid.clone();
+    pending[0x165] |= 1;
+    for cycles in [0x11_i32, 0x1000, i32::MAX] {
+        pending[0x158..0x15C].copy_from_slice(&cycles.to_le_bytes());
+        refused(&mut core, &pending, "an interrupt that comes late");
+    }
+    let mut late = valid.clone();
+    for cycles in [-0x201_i32, -0x10_0000, i32::MIN] {
+        late[0x154..0x158].copy_from_slice(&cycles.to_le_bytes());
+        refused(&mut core, &late, "a timer that is late");
     }
 }
 
