@@ -141,6 +141,13 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The path of a file.
+    pub(crate) fn path(&mut self, name: &'static str) -> Result<String> {
+        let path = self.text(name)?;
+        check_path(name, &path)?;
+        Ok(path)
+    }
+
     /// Bytes as text, in the encoding of the request.
     pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Vec<u8>> {
         let accepts = match self.context.encoding {
@@ -177,6 +184,15 @@ const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex
 /// leave out.
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
+
+/// Refuses a path that no file can have.
+pub(crate) fn check_path(name: &str, path: &str) -> Result<()> {
+    if path.is_empty() || path.contains('\0') {
+        let accepts = "the path of a file on the emulator's machine";
+        return Err(Problem::parameter(name, "is empty or contains a NUL", accepts));
+    }
+    Ok(())
+}
 
 /// The value of a JSON number that is whole, even if it is written with a fraction or an exponent, such as 2.0.
 pub(super) fn whole(number: &Number) -> Option<i128> {
@@ -275,8 +291,14 @@ pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target,
     }
     match Code::parse_address(text, symbols) {
         Ok((code, number)) => {
-            let known = code.known().and_then(|address| u32::try_from(address).ok());
-            let address = known.map_or_else(|| Address::Computed(code.encode()), Address::Known);
+            let address = match code.known().map(|known| (known, u32::try_from(known))) {
+                None => Address::Computed(code.encode()),
+                Some((_, Ok(address))) => Address::Known(address),
+                Some((known, Err(_))) => {
+                    let message = format!("its value is {known}; use an address from 0 to 0xFFFFFFFF");
+                    return Some(Err(ParseError { column: 1, message }));
+                }
+            };
             let format = number.map_or(Format::Plain, |(_, format)| format);
             Some(Ok(Target { address, kind: number.map(|(kind, _)| kind), format }))
         }

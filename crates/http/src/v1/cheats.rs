@@ -5,6 +5,7 @@ use utoipa::openapi::schema::{ArrayBuilder, OneOfBuilder, Schema};
 
 use super::control::{AtFrame, change, not_taken};
 use super::schemas::string;
+use crate::reading::fields::check_path;
 use crate::routing::prelude::*;
 
 /// How many strings the result of the operation `cheats` has for each cheat.
@@ -125,6 +126,7 @@ async fn add(
 ) -> Result<Json<Added>> {
     let op = match (path, codes) {
         (Some(path), None) if name.is_none() && kind.is_none() && enabled.is_none() => {
+            check_path("path", &path)?;
             Op::LoadCheats { path }
         }
         (None, Some(codes)) => Op::AddCheat {

@@ -3,6 +3,7 @@
 use framewire_protocol::{MAX_ADVANCE, Op, OpError, Outcome, Status};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
+use crate::reading::fields::check_path;
 use crate::reading::{Whole, refusal};
 use crate::routing::prelude::*;
 
@@ -185,10 +186,7 @@ struct Load {
 #[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(EmulatorParam), request_body = Load,
     responses((status = 200, description = "The game was loaded.", body = AtFrame)))]
 async fn load(selected: SelectedEmulator, Payload(Load { path }): Payload<Load>) -> Result<Json<AtFrame>> {
-    if path.is_empty() || path.contains('\0') {
-        let accepts = "the path of a file on the emulator's machine";
-        return Err(Problem::parameter("path", "is empty or contains a NUL", accepts));
-    }
+    check_path("path", &path)?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: path.clone() })).await?;
     let refusal = format!(
         "the emulator cannot read {path:?}, or it is not a ROM of this console; the current game continues"

@@ -148,6 +148,7 @@ fn argument(info: &OpInfo, arg: &ArgInfo, fields: &mut Fields<'_>, binary: &mut 
         (name, ArgKind::U32) => (fields.integer(name, least, most)? as u32).encode(binary),
         (name, ArgKind::I32) => (fields.integer(name, least, most)? as i32).encode(binary),
         (name, ArgKind::Bool) => fields.boolean(name)?.encode(binary),
+        ("path", ArgKind::Text) => fields.path(arg.name)?.encode(binary),
         (name, ArgKind::Text) => fields.text(name)?.encode(binary),
         (name, ArgKind::Bytes) => fields.bytes(name)?.encode(binary),
     }

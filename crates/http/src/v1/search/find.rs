@@ -91,6 +91,10 @@ impl FindOptions {
                 let wrong = || Problem::parameter("bytes", &format!("is {bytes:?}"), accepts);
                 vec![self.encoding.bytes(bytes).ok_or_else(wrong)?]
             }
+            (None, None, Some(number), None, None) if number.is_infinite() => {
+                let accepts = "a number that fits into 32 bits, up to about 3.4e38";
+                return Err(Problem::parameter("float", "is too large", accepts));
+            }
             (None, None, Some(number), None, None) => vec![number.to_le_bytes().to_vec()],
             (None, None, None, Some(number), None) => bcd(number)?,
             (None, None, None, None, Some(address)) => {

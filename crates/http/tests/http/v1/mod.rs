@@ -19,6 +19,7 @@ mod script;
 mod search;
 mod sensors;
 mod states;
+mod wrong_arguments;
 
 use std::fmt::Debug;
 use std::sync::{Mutex, PoisonError};
