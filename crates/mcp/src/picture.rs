@@ -3,14 +3,20 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use framewire_media::{Transform, TransformError, png};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
+use crate::session::ObjectOnly;
 use crate::tools::ToolError;
 
 /// How to change a picture, and whether to send it if the client has it already.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "an object with scale, crop, grey, always and unless")]
+#[serde(
+    remote = "Self",
+    deny_unknown_fields,
+    default,
+    expecting = "an object with scale, crop, grey, always and unless"
+)]
 pub(crate) struct PictureOptions {
     /// The factor by which to scale the picture.
     pub(crate) scale: Option<f64>,
@@ -22,6 +28,13 @@ pub(crate) struct PictureOptions {
     pub(crate) always: bool,
     /// The mark of a picture that the client has. This picture is not sent again.
     pub(crate) unless: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for PictureOptions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PictureOptions, D::Error> {
+        // With `remote`, serde derives this as a function of the type itself, and not of the trait.
+        PictureOptions::deserialize(ObjectOnly(deserializer))
+    }
 }
 
 /// A picture as PNG.

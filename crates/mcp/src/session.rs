@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde_json::{Value as Json, json};
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -189,6 +189,23 @@ fn write_whole_numbers_as_integers(value: &mut Json) {
     }
 }
 
+/// A deserializer that accepts only objects. Without it, serde would also read a struct from a list with the values of
+/// its fields.
+pub(crate) struct ObjectOnly<D>(pub(crate) D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
 /// Replaces the names of Rust's types in an error of serde with words that clients know.
 fn in_words(problem: &str) -> String {
     let Some((what, expected)) = problem.rsplit_once(", expected ") else { return problem.to_owned() };
@@ -198,7 +215,7 @@ fn in_words(problem: &str) -> String {
         "i64" => "a whole number",
         "f64" => "a number",
         "a boolean" => "true or false",
-        "a string" | "string or map" => "a text",
+        "a string" | "string or map" | "map with a single key" => "a text",
         "a sequence" => "a list",
         "a map" => "an object",
         "an array of length 4" => "a list of 4 whole numbers",

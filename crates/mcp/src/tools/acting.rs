@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 
 use super::{Reply, ToolError, set};
@@ -10,7 +10,7 @@ use crate::backend::Object;
 use crate::notes;
 use crate::picture::{Picture, PictureOptions};
 use crate::play::{self, Ended, Run, RunResult};
-use crate::session::{Session, arguments};
+use crate::session::{ObjectOnly, Session, arguments};
 
 /// The largest number of changes that `watch` lists.
 const MAX_CHANGES: usize = 200;
@@ -71,12 +71,18 @@ struct ActArguments {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with hold, until and frames")]
+#[serde(remote = "Self", deny_unknown_fields, expecting = "an object with hold, until and frames")]
 struct StepArguments {
     #[serde(default)]
     hold: String,
     until: Option<String>,
     frames: Option<u32>,
+}
+
+impl<'de> Deserialize<'de> for StepArguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StepArguments, D::Error> {
+        StepArguments::deserialize(ObjectOnly(deserializer))
+    }
 }
 
 pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {

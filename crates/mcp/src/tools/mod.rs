@@ -748,6 +748,68 @@ mod tests {
         }
     }
 
+    /// Values of types that a schema does not accept, each with its place: in the value itself, in the first entry of a
+    /// list, and in each field of an object.
+    fn wrong_values(schema: &Json) -> Vec<(String, Json)> {
+        let kind = schema["type"].as_str().unwrap();
+        let is_accepted = |value: &Json| match kind {
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_i64(),
+            "number" => value.is_number(),
+            "string" => value.is_string(),
+            "array" => value.is_array(),
+            _ => false,
+        };
+        let values = [json!(true), json!(1), json!(1.5), json!("x"), json!([]), json!({"?": 1})];
+        let mut wrong: Vec<(String, Json)> = values
+            .into_iter()
+            .filter(|value| !is_accepted(value))
+            .map(|value| (String::new(), value))
+            .collect();
+        if kind == "array" {
+            let entries = wrong_values(&schema["items"]);
+            wrong.extend(entries.into_iter().map(|(place, value)| (format!("[0]{place}"), json!([value]))));
+        }
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            let values = wrong_values(field);
+            wrong.extend(
+                values.into_iter().map(|(place, value)| (format!(".{name}{place}"), json!({name: value}))),
+            );
+        }
+        wrong
+    }
+
+    /// The backend of this session has no replies, so its errors would not begin with a place.
+    #[tokio::test]
+    async fn each_argument_that_is_missing_or_has_a_wrong_type_is_named_before_anything_is_done() {
+        let session = session_with(|_, _| None);
+        let error = async |tool: &Tool, arguments: Json| {
+            let ToolError(error) = (tool.run)(session.clone(), given(arguments)).await.err().unwrap();
+            error
+        };
+        for tool in &ALL {
+            let mut count = 0;
+            for (place, arguments) in wrong_values(&tool.schema().into()) {
+                // The other places are those of the arguments as a whole, which are always an object.
+                if let Some(place) = place.strip_prefix('.') {
+                    let error = error(tool, arguments.clone()).await;
+                    assert!(error.starts_with(place), "{} with {arguments}: {error}", tool.name);
+                    assert!(
+                        error.ends_with("; see the tool's schema"),
+                        "{} with {arguments}: {error}",
+                        tool.name
+                    );
+                    count += 1;
+                }
+            }
+            assert!(count > 0 || tool.arguments.is_empty(), "{}", tool.name);
+            if let Some(name) = tool.required.first() {
+                let error = error(tool, json!({})).await;
+                assert!(error.starts_with(&format!("{name} is missing; see")), "{}: {error}", tool.name);
+            }
+        }
+    }
+
     #[tokio::test]
     async fn errors_about_arguments_name_the_argument_and_what_is_accepted() {
         let session = session_with(|method, _| {
