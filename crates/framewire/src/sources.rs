@@ -436,6 +436,31 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_a_wrong_type_in_a_file_is_refused_with_its_line() {
+        let command = <RawSettings as clap::Args>::augment_args(Command::new("test"));
+        let keys: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+        assert!(keys.contains(&"rom") && keys.contains(&"log-format"), "{keys:?}");
+        for key in keys {
+            for value in ["true", "1", "\"?\"", "[[1]]", "[true]", "{ a = 1 }", "1979-05-27", "inf", "-1"] {
+                let error = from_toml(RawSettings::default(), &format!("\n{key} = {value}")).err();
+                let is_flag = ["no-sgb-borders", "allow-script", "quiet"].contains(&key);
+                // Most texts are checked only when they are used, and these settings are numbers, too.
+                let is_right = match value {
+                    "true" => is_flag,
+                    "\"?\"" => !is_flag,
+                    "1" => ["speed", "history", "deadline"].contains(&key),
+                    _ => false,
+                };
+                let error = error.map(|error| format!("{error:#}"));
+                match &error {
+                    None => assert!(is_right, "{key} = {value}"),
+                    Some(error) => assert!(error.contains("line 2"), "{key} = {value}: {error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
     fn roms_and_attached_emulators_may_be_mixed() -> anyhow::Result<()> {
         let text = "rom = [\"a.gba\", \"b=b.gba\"]\nattach = \"desk\"\nspeed = 2\nsymbols = \"a.sym\"";
         let settings = from_toml(RawSettings::default(), text)?;
