@@ -279,6 +279,22 @@ check.test("blocks that other users can open, and damaged blocks, are refused", 
   check.equal(shm.open("framewire." .. name), nil)
 end)
 
+check.test("a block with a wrong header is refused", function()
+  for _, at in ipairs { 0, layout.AT_VERSION, layout.AT_SLOTS, layout.AT_BULK, layout.AT_EXTRA } do
+    for _, value in ipairs { 0, 1, 7, 12, 4095, 4096, 2 ^ 31, 2 ^ 32 - 4096, 2 ^ 32 - 1 } do
+      local here = assert(channel.create(name, { extra = 8192 }))
+      local word = ffi.cast("uint32_t *", here.block.data + at)
+      if word[0] ~= value then
+        word[0] = value
+        local there, problem = channel.connect(name, 0)
+        check.equal(there, nil, value .. " at " .. at)
+        check.contains(problem, at == 0 and "not ready" or at == layout.AT_VERSION and "version" or "damaged")
+      end
+      here:close()
+    end
+  end
+end)
+
 test_pair("the extra memory is shared", function(here, there)
   check.equal(there.extra_size, 4096)
   here.extra[4095] = 9

@@ -158,6 +158,32 @@ fn an_overwritten_header_ends_the_channel() {
 }
 
 #[test]
+fn a_block_with_a_wrong_header_is_refused() {
+    for at in [0, 8, 12, 16, 20] {
+        for value in [0, 1, 7, 12, 4095, 4096, 1 << 31, u32::MAX - 4095, u32::MAX].map(u32::to_le_bytes) {
+            let name = name();
+            let options = Options { extra: EXTRA, ..Options::default() };
+            let here = Endpoint::create(&name, options).expect("a new channel");
+            let path = format!("/dev/shm/framewire.{name}");
+            let file = OpenOptions::new().read(true).write(true).open(path).expect("the block's file");
+            let mut right = [0; 4];
+            file.read_exact_at(&mut right, at).expect("the header");
+            if value != right {
+                file.write_all_at(&value, at).expect("another header");
+                let end = Endpoint::connect(&name, Some(Duration::ZERO), options).err();
+                let is_expected = match at {
+                    0 => matches!(end, Some(Error::Missing(_))),
+                    8 => matches!(end, Some(Error::Version { .. })),
+                    _ => matches!(end, Some(Error::Damaged(_))),
+                };
+                assert!(is_expected, "{value:?} at {at}: {end:?}");
+            }
+            drop(here);
+        }
+    }
+}
+
+#[test]
 fn sizes_that_would_misalign_the_extra_memory_are_refused() {
     let name = name();
     let here =
