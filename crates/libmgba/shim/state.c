@@ -87,21 +87,21 @@ static void restore_sound(struct mCore* core, const void* from) {
  * before that many cycles have passed. */
 #define LONGEST_WAIT 0x100000
 
-static int32_t load_cycles(const void* from) {
-	int32_t cycles;
-	LOAD_32LE(cycles, 0, from);
-	return cycles;
+static int32_t load_number(const void* from) {
+	int32_t number;
+	LOAD_32LE(number, 0, from);
+	return number;
 }
 
 /* Whether an event of a Game Boy is due soon, or was due a short time ago. */
 static bool is_due(bool scheduled, const void* when) {
-	int32_t cycles = load_cycles(when);
+	int32_t cycles = load_number(when);
 	return scheduled && cycles > -LONGEST_WAIT && cycles < LONGEST_WAIT;
 }
 
 /* Whether a copy of memory that keeps the processor of a Game Boy from running would never end. */
 static bool is_blocked_forever(const struct GBSerializedState* state) {
-	int32_t flags = load_cycles(&state->cpu.flags);
+	int32_t flags = load_number(&state->cpu.flags);
 	uint16_t remaining;
 	LOAD_16LE(remaining, 0, &state->memory.hdmaRemaining);
 	return GBSerializedCpuFlagsIsBlocked(flags) && !is_due(remaining, &state->memory.hdmaNext);
@@ -113,8 +113,8 @@ static bool is_blocked_forever(const struct GBSerializedState* state) {
  * most 14 cycles. */
 static bool has_broken_timer(const struct GBSerializedState* state) {
 	bool pending = GBSerializedTimerFlagsIsIrqPending(state->timer.flags);
-	return load_cycles(&state->timer.nextEvent) < -0x200 || load_cycles(&state->timer.nextDiv) > 0x400 ||
-		(pending && load_cycles(&state->timer.nextIRQ) > 0x10);
+	return load_number(&state->timer.nextEvent) < -0x200 || load_number(&state->timer.nextDiv) > 0x400 ||
+		(pending && load_number(&state->timer.nextIRQ) > 0x10);
 }
 
 /* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends
@@ -140,6 +140,17 @@ static bool is_endless(enum mPlatform platform, const void* data) {
 	}
 	/* This register is 0xFF as long as the boot ROM is mapped. */
 	return !frame && !mode && state->io[GB_REG_BANK] != 0xFF;
+}
+
+/* Whether libmgba would write the packets of a Super Game Boy's command behind its memory for them. This memory has room
+ * for eight packets. The state says how many are in it, and how many are still to come. */
+static bool has_too_many_packets(enum mPlatform platform, const void* data) {
+	const struct GBSerializedState* state = data;
+	if (platform != mPLATFORM_GB || !(state->model & GB_MODEL_SGB)) {
+		return false;
+	}
+	int32_t flags = load_number(&state->sgb.flags);
+	return GBSerializedSGBFlagsGetBufferIndex(flags) + (state->sgb.command & 7) > 8;
 }
 
 /* Calls libmgba's loadState. If the state has another type of save memory, libmgba closes a cartridge's save that the
@@ -170,7 +181,7 @@ static int try_state(struct mCore* core, const void* state) {
 	if (platform != core->platform(core)) {
 		return FW_STATE_OTHER_PLATFORM;
 	}
-	if (is_endless(platform, state)) {
+	if (is_endless(platform, state) || has_too_many_packets(platform, state)) {
 		return FW_FAILED;
 	}
 	void* backup = calloc(1, core->stateSize(core));

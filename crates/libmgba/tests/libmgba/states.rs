@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use framewire_libmgba::{Core, Error, MAX_STATE_SIZE, flags};
+use framewire_libmgba::{Core, Error, GbModel, Hardware, MAX_STATE_SIZE, Options, flags};
 
 use crate::support::{GB_COUNTER, GBA_COUNTER, file, gb, gb_core, gba, gba_core, lua, run};
 
@@ -318,6 +318,27 @@ fn a_game_boy_state_with_a_late_timer_or_interrupt_is_refused() {
     for cycles in [-0x201_i32, -0x10_0000, i32::MIN] {
         late[0x154..0x158].copy_from_slice(&cycles.to_le_bytes());
         refused(&mut core, &late, "a timer that is late");
+    }
+}
+
+/// A command of a Super Game Boy has up to eight packets, and libmgba has room for as many.
+#[test]
+fn a_super_game_boy_state_whose_packets_do_not_fit_is_refused() {
+    let hardware = Hardware { gb_model: Some(GbModel::Sgb), ..Hardware::default() };
+    let options = Options { hardware, ..Options::default() };
+    let mut core = Core::from_bytes_with(&gb("FRAMEWIRE"), &options).unwrap();
+    core.reset();
+    run(&mut core, 5);
+    let valid = core.save_state(0).unwrap();
+    for (present, missing, fits) in [(1, 7, true), (7, 0, true), (7, 1, true), (7, 2, false), (2, 7, false)] {
+        let mut state = valid.clone();
+        state[0xC76A] = missing;
+        state[0xC76C] = state[0xC76C] & 0x8F | present << 4;
+        if fits {
+            core.load_state(&state, 0).unwrap();
+        } else {
+            refused(&mut core, &state, "too many packets");
+        }
     }
 }
 
