@@ -1,8 +1,9 @@
 """Learns to play the demo game from memory, with RLlib's PPO.
 
-    python examples/rllib_ppo.py [--minutes 8] [--json curve.json] [--plot curve.svg]
+    pip install './python[rllib]'        # in a checkout of Framewire
+    python python/examples/rllib_ppo.py [--minutes 8] [--json curve.json] [--plot curve.svg]
 
-It needs `pip install 'framewire[rllib]'`. `--json` and `--plot` write the learning curve to files.
+`--json` and `--plot` write the learning curve to files.
 """
 
 from __future__ import annotations

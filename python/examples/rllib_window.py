@@ -2,9 +2,10 @@
 
 Load framewire.lua and the demo game into mGBA, start `framewire serve --symbols rom/memory-map.toml`, and run
 
-    python examples/rllib_window.py [--url http://127.0.0.1:5000] [--minutes 30]
+    pip install './python[client,rllib]'        # in a checkout of Framewire
+    python python/examples/rllib_window.py [--url http://127.0.0.1:5000] [--minutes 30]
 
-It needs `pip install 'framewire[client,rllib]'`. The game runs in lockstep: each step of the environment runs four frames,
+The game runs in lockstep: each step of the environment runs four frames,
 and the game stands still while RLlib learns. At most 15 steps run per second, which is the speed of the console.
 """
 
