@@ -40,6 +40,8 @@ from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
 from framewire.ray._nodes import Node, Place
+from framewire.ray._worker import Setup
+from framewire.ray.explorer import _Branches
 from framewire.search import Explorer, GoExplore, Job
 from tests import test_envs
 from tests.clusters import STORE, small_cluster
@@ -999,6 +1001,19 @@ def test_a_game_in_an_archive_is_sent_or_found_on_the_node(tmp_path: Path, monke
             GameEnv(unpacked, "memory", rom=found)
     with pytest.raises(FileNotFoundError, match=r"none\.zip"):
         GameFiles.collect(game, "memory", "none.zip/demo.gba", None)
+
+
+def test_a_killed_worker_of_a_search_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    explorer = Explorer(scenario="memory", cell=["frame"], threads=1)
+    setup = Setup(framewire.__version__, "memory", "", explorer.fingerprint)
+    worker = _Branches()
+    files = GameFiles.collect(framewire.envs.demo_game(), "memory", None, None)
+    worker.start(setup, files, {"cell": ["frame"]}, 4)
+    # The worker can be killed at any time after its start.
+    assert not list(tmp_path.iterdir())
+    jobs = [Job(explorer.start, None, seed, 30) for seed in range(32)]
+    assert worker._explorer.rollouts(jobs) == explorer.rollouts(jobs)
 
 
 def test_a_game_file_with_a_byte_order_mark_is_sent(short: Path) -> None:

@@ -1,6 +1,7 @@
 //! Plays many branches for searches. A branch begins at a saved state and plays a list of actions.
 
 use std::collections::HashMap;
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -128,8 +129,8 @@ impl Best {
 pub struct Explorer {
     task: Arc<Task>,
     pool: Pool,
-    /// Environments that no branch uses at the moment.
-    idle: Mutex<Vec<Environment>>,
+    /// One environment for each thread of the pool. All are opened at the start, so the ROM may be removed after that.
+    environments: Vec<Mutex<Environment>>,
     start: Arc<[u8]>,
     score: Option<Evaluated>,
     goal: Option<Evaluated>,
@@ -182,8 +183,12 @@ impl Explorer {
         let cell = goals.cell.iter().map(|text| compile("cell", text)).collect::<Result<_, _>>()?;
         let pool = Pool::new("search", threads)?;
         let start = environment.save()?.into();
-        let idle = Mutex::new(vec![environment]);
-        Ok(Explorer { task, pool, idle, start, score, goal, cell, known: HashMap::new() })
+        let others = 1..pool.threads()?.current_num_threads();
+        let others = pool.threads()?.install(|| {
+            others.into_par_iter().map(|_| Environment::new(&task, 0, false)).collect::<Result<Vec<_>, _>>()
+        })?;
+        let environments = iter::once(environment).chain(others).map(Mutex::new).collect();
+        Ok(Explorer { task, pool, environments, start, score, goal, cell, known: HashMap::new() })
     }
 
     /// The state in which episodes begin.
@@ -238,15 +243,10 @@ impl Explorer {
         }
     }
 
+    /// Plays a branch, on a thread of the pool.
     fn play(&self, job: &Job) -> Result<Rollout, Error> {
-        let idle = self.idle.lock().pop();
-        let mut environment = match idle {
-            Some(environment) => environment,
-            None => Environment::new(&self.task, 0, false)?,
-        };
-        let played = self.play_on(&mut environment, job);
-        self.idle.lock().push(environment);
-        played
+        let thread = rayon::current_thread_index().unwrap_or(0);
+        self.play_on(&mut self.environments[thread].lock(), job)
     }
 
     fn play_on(&self, environment: &mut Environment, job: &Job) -> Result<Rollout, Error> {

@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TextIO
@@ -34,9 +34,6 @@ _log = logging.getLogger("framewire.ray")
 # How many parts of a batch are sent to a worker at the same time, so that it does not wait for the next part.
 _PARTS_PER_WORKER = 2
 
-# The time that actors get to remove their files before they are ended, in seconds.
-_END_SECONDS = 5.0
-
 _Known = tuple[Cell, float, int]
 """A known cell, and the score and the frames of its best state."""
 
@@ -47,10 +44,7 @@ class _Branches:
     def start(self, setup: Setup, files: GameFiles, options: dict[str, Any], threads: int) -> int:
         """Creates the explorer, and returns the id of this process."""
         host = check_node(setup)
-        self._files = ExitStack()
-        with named_node(host):
-            # Keep the files, because the explorer opens the ROM again for each thread.
-            game, rom = self._files.enter_context(files.unpacked())
+        with named_node(host), files.unpacked() as (game, rom):
             self._explorer = Explorer(game, setup.scenario, rom=rom, threads=threads, **options)
         if self._explorer.fingerprint != setup.start_hash:
             raise FleetError(
@@ -71,10 +65,6 @@ class _Branches:
             self._epoch = epoch
         self._explorer.learn(news)
         return shards.keep(jobs, self._explorer.rollouts(shards.begin(jobs)))
-
-    def stop(self) -> None:
-        """Removes the files."""
-        self._files.close()
 
 
 @dataclass(eq=False)
@@ -187,8 +177,6 @@ class FleetExplorer:
             self.states.close()
 
     def _end_workers(self) -> None:
-        if ending := [worker.actor.stop.remote() for worker in self._workers]:
-            ray.wait(ending, num_returns=len(ending), timeout=_END_SECONDS)
         for worker in self._workers:
             _actors.end(worker.actor)
             self._metrics.stopped(worker.place.node, [])
