@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from framewire.model import Value
 
+def named_files(game: str, text: str, scenario: str | None) -> tuple[Path | None, list[tuple[int, int, Path]]]: ...
+
 class Batch:
     @property
     def screens(self) -> npt.NDArray[np.uint8]: ...

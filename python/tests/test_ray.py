@@ -35,7 +35,7 @@ import framewire
 import framewire.envs
 from framewire import search
 from framewire.envs import GameEnv
-from framewire.errors import InvalidData, InvalidRequest, RomError, StatesLost
+from framewire.errors import GameFileError, InvalidData, InvalidRequest, RomError, StatesLost
 from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection, _metrics, rllib, sizing
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
@@ -964,9 +964,12 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
 
 def test_a_game_file_without_a_rom_is_refused(tmp_path: Path) -> None:
     game = tmp_path / "game.toml"
-    for text in ["", "[game]\n"]:
+    game.write_text('[game]\nname = "Test"\n')
+    with pytest.raises(InvalidRequest, match="names no ROM"):
+        GameFiles.collect(game, None, None, None)
+    for text, problem in [("", "missing field `game`"), ("[game]\n", "missing field `name`")]:
         game.write_text(text)
-        with pytest.raises(InvalidRequest, match="names no ROM"):
+        with pytest.raises(GameFileError, match=rf"game\.toml:1:1: {problem}"):
             GameFiles.collect(game, None, None, None)
 
 
@@ -1001,6 +1004,43 @@ def test_a_game_in_an_archive_is_sent_or_found_on_the_node(tmp_path: Path, monke
             GameEnv(unpacked, "memory", rom=found)
     with pytest.raises(FileNotFoundError, match=r"none\.zip"):
         GameFiles.collect(game, "memory", "none.zip/demo.gba", None)
+
+
+def test_a_game_file_in_toml_1_1_is_sent(tmp_path: Path) -> None:
+    data = framewire.envs.demo_game().parent
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps" / 'ü"\\.toml').write_bytes((data / "memory-map.toml").read_bytes())
+    game = tmp_path / "game.toml"
+    # TOML 1.1 allows line breaks and a trailing comma in inline tables, and the escape \x.
+    game.write_text(
+        rf"""
+[game]
+name = "start.ss0"
+rom = '{data / "framewire-demo.gba"}'
+symbols = ["maps/\xfc\"\\.toml"]
+[scenario.one]
+start = {{
+    state = "start.ss0", # from `save_state`
+}}
+actions = ["."]
+observe.memory = ["lives", "score"]
+[scenario.other]
+start.state = 'missing.ss0'
+actions = ["."]
+observe.memory = ["lives"]
+"""
+    )
+    with framewire.load(data / "framewire-demo.gba") as core:
+        core.advance(30)
+        (tmp_path / "start.ss0").write_bytes(core.save_state())
+    files = GameFiles.collect(game, "one", None, None)
+    assert b'name = "start.ss0"' in files.files["game.toml"]
+    with files.unpacked() as (path, rom), contextlib.closing(GameEnv(path, "one", rom=rom)) as env:
+        here = GameEnv(game, "one")
+        assert np.array_equal(env.reset(seed=1)[0], here.reset(seed=1)[0])
+        here.close()
+    with pytest.raises(FileNotFoundError, match=r"missing\.ss0"):
+        GameFiles.collect(game, None, None, None)
 
 
 def test_a_killed_worker_of_a_search_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

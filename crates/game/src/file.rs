@@ -1,6 +1,7 @@
 //! Reads game files.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +33,16 @@ pub struct GameFile {
     pub symbols: Arc<Symbols>,
     /// The scenarios by name.
     pub scenarios: BTreeMap<String, Scenario>,
+}
+
+/// The files that a game file names, with their paths as they are in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFiles {
+    /// The ROM, if the file names one.
+    pub rom: Option<PathBuf>,
+    /// The symbol files and the start states, each after the bytes of the text that contain its path, with the
+    /// quotation marks.
+    pub others: Vec<(Range<usize>, PathBuf)>,
 }
 
 #[derive(Deserialize)]
@@ -73,7 +84,7 @@ struct RawScenario {
 #[serde(deny_unknown_fields, expecting = "a table with either `inputs` or `state`")]
 struct RawStart {
     inputs: Option<Spanned<String>>,
-    state: Option<PathBuf>,
+    state: Option<Spanned<PathBuf>>,
 }
 
 #[derive(Deserialize)]
@@ -121,10 +132,7 @@ impl GameFile {
     /// # Errors
     /// [`GameFileError`] says what is wrong, and where.
     pub fn parse(path: &Path, text: &str) -> Result<GameFile, GameFileError> {
-        let raw: RawFile = toml::from_str(text).map_err(|error| {
-            let byte = error.span().map_or(0, |span| span.start);
-            GameFileError::at(path, text, byte, in_words(error.message()))
-        })?;
+        let raw = RawFile::parse(path, text)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut files = SymbolFiles::default();
         for symbols in &raw.game.symbols {
@@ -170,6 +178,31 @@ impl GameFile {
                 }
                 (None, names) => format!("{path} has several scenarios; choose one of {}", names.join(", ")),
             }
+        })
+    }
+}
+
+impl NamedFiles {
+    /// Lists the files that a game file with this text names, without reading them. If `scenario` is given, the start
+    /// states of other scenarios are left out.
+    ///
+    /// # Errors
+    /// [`GameFileError`] if the text is not a game file. Formulas and keys are not checked.
+    pub fn parse(path: &Path, text: &str, scenario: Option<&str>) -> Result<NamedFiles, GameFileError> {
+        let RawFile { game, scenario: scenarios } = RawFile::parse(path, text)?;
+        let chosen = scenarios.into_iter().filter(|(name, _)| scenario.is_none_or(|wanted| wanted == name));
+        let states = chosen.filter_map(|(_, raw)| raw.start?.into_inner().state);
+        let others = game.symbols.into_iter().chain(states);
+        let others = others.map(|file| (file.span(), file.into_inner()));
+        Ok(NamedFiles { rom: game.rom, others: others.collect() })
+    }
+}
+
+impl RawFile {
+    fn parse(path: &Path, text: &str) -> Result<RawFile, GameFileError> {
+        toml::from_str(text).map_err(|error| {
+            let byte = error.span().map_or(0, |span| span.start);
+            GameFileError::at(path, text, byte, in_words(error.message()))
         })
     }
 }
@@ -236,7 +269,9 @@ impl Reader<'_> {
                 Ok(inputs) => Ok(Start::Inputs(inputs)),
                 Err(error) => Err(self.wrong(inputs, error.to_string())),
             },
-            RawStart { inputs: None, state: Some(state) } => Ok(Start::State(self.folder.join(state))),
+            RawStart { inputs: None, state: Some(state) } => {
+                Ok(Start::State(self.folder.join(state.get_ref())))
+            }
             _ => Err(self.wrong(raw, "`start` has either `inputs` or `state`")),
         }
     }
@@ -414,6 +449,41 @@ memory = ["score", "bytes[0x02000000, 8]"]
                 other => panic!("{other}"),
             }
         }
+    }
+
+    #[test]
+    fn named_files_are_listed_with_their_places_in_the_text() {
+        // TOML 1.1 allows a line break after a comma in an inline table, and `\x`.
+        let text = r#"
+[game]
+name = "map.toml"
+rom = "game.gba"
+symbols = ["map.toml", 'b.sym', "\x63.toml"]
+[scenario.one]
+start = {
+    state = "ü.ss0",
+}
+actions = ["."]
+observe.memory = ["frame"]
+[scenario.two]
+start.state = """two.ss0"""
+actions = ["."]
+observe.memory = ["frame"]
+"#;
+        let listed = |scenario| {
+            let files = NamedFiles::parse(Path::new("game.toml"), text, scenario).unwrap();
+            assert_eq!(files.rom, Some("game.gba".into()));
+            let others = files.others.into_iter();
+            others.map(|(span, path)| (path.display().to_string(), &text[span])).collect::<Vec<_>>()
+        };
+        let pair = |path: &str, written| (path.to_owned(), written);
+        let symbols =
+            [pair("map.toml", "\"map.toml\""), pair("b.sym", "'b.sym'"), pair("c.toml", "\"\\x63.toml\"")];
+        let (one, two) = (pair("ü.ss0", "\"ü.ss0\""), pair("two.ss0", "\"\"\"two.ss0\"\"\""));
+        assert_eq!(listed(Some("one")), [&symbols[..], &[one.clone()]].concat());
+        assert_eq!(listed(None), [&symbols[..], &[one, two]].concat());
+        let error = NamedFiles::parse(Path::new("game.toml"), "[game]\n", None).unwrap_err().to_string();
+        assert_eq!(error, "game.toml:1:1: missing field `name`");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! docs/game-file.md describes the format.
 //!
 //! - [`GameFile`]: a file that was read and checked;
+//! - [`NamedFiles`]: the files that a game file names;
 //! - [`Scenario`]: one of its scenarios;
 //! - [`GameFileError`]: what is wrong, and on which line and in which column;
 //! - [`RomHash`]: identifies the ROM.
@@ -15,6 +16,6 @@ mod rom;
 mod scenario;
 
 pub use error::GameFileError;
-pub use file::GameFile;
+pub use file::{GameFile, NamedFiles};
 pub use rom::{RomHash, WrongRom};
 pub use scenario::{Actions, Observed, Scenario, Screen, Start};

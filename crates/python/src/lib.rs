@@ -5,6 +5,7 @@
 //! - [`machine`]: a core, and the work that each frame needs: keys, watches, sound;
 //! - [`recorder`]: records a core and replays recordings; [`store`]: the folder of snapshots and recordings;
 //! - [`explorer`]: plays many branches from saved states, for searches;
+//! - [`game`]: the files that a game file names;
 //! - [`vector`]: a vector of environments, and the arrays that it writes into;
 //! - [`errors`]: converts Rust's errors to the exceptions of `framewire.errors`.
 
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 mod core;
 mod errors;
 mod explorer;
+mod game;
 mod machine;
 mod recorder;
 mod store;
@@ -24,6 +26,8 @@ mod _native {
     use crate::core::Core;
     #[pymodule_export]
     use crate::explorer::{Explorer, Rollout};
+    #[pymodule_export]
+    use crate::game::named_files;
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

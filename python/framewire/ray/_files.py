@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
+from framewire import _native
 from framewire.errors import InvalidRequest, RomError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _GAME = "game.toml"
 
@@ -47,18 +42,20 @@ class GameFiles:
         """Reads the files of a scenario. With `node_rom`, the ROM is not read: each node has it at this path."""
         path = Path(game)
         text = _read(path, _MAX_GAME).decode("utf-8-sig")
-        described = tomllib.loads(text)
-        files: dict[str, bytes] = {}
-        for reference in _references(described, scenario):
-            name = f"{len(files)}-{Path(reference).name}"
-            text = _renamed(text, reference, name, path)
-            files[name] = _read(path.parent / reference, _MAX_REFERENCE)
-        files[_GAME] = text.encode()
+        named, others = _native.named_files(str(path), text, scenario)
+        names: dict[Path, str] = {}
+        sent = text.encode()
+        # Replace the last path first, so that the offsets of the others do not change. Lines do not move, so errors name
+        # the right line.
+        for begin, end, reference in sorted(others, reverse=True):
+            name = names.setdefault(reference, f"{len(names)}-{reference.name}")
+            sent = sent[:begin] + json.dumps(name, ensure_ascii=False).encode() + sent[end:]
+        files = {name: _read(path.parent / reference, _MAX_REFERENCE) for reference, name in names.items()}
+        files[_GAME] = sent
         if node_rom is not None:
             return cls(files, node_rom, is_sent=False)
         if rom is None:
-            named = described.get("game", {}).get("rom")
-            if not named:
+            if named in (None, Path()):
                 raise InvalidRequest(f"{path} names no ROM; give the path of one, or add `rom` to [game]")
             source = path.parent / named
         else:
@@ -97,21 +94,3 @@ def _read(path: Path, limit: int) -> bytes:
 def _file_of(rom: Path) -> Path:
     """The file with this ROM: the archive if the path names a game in one, as in `pack.zip/red.gba`."""
     return next((each for each in (rom, *rom.parents) if each.is_file()), rom)
-
-
-def _references(described: dict[str, Any], scenario: str | None) -> list[str]:
-    """The paths of the symbol files and of the scenario's start state, exactly as they are in the game file."""
-    references = dict.fromkeys(described.get("game", {}).get("symbols", []))
-    for name, each in described.get("scenario", {}).items():
-        state = each.get("start", {}).get("state")
-        if state is not None and scenario in (None, name):
-            references[state] = None
-    return list(references)
-
-
-def _renamed(text: str, reference: str, name: str, path: Path) -> str:
-    """The text of the game file, with a new path for one file. Lines do not move, so errors name the right line."""
-    for quote in ('"', "'"):
-        if quote + reference + quote in text:
-            return text.replace(quote + reference + quote, f'"{name}"')
-    raise InvalidRequest(f"{path} writes the path {reference} with escapes; write it in single quotes to use it in a fleet")
