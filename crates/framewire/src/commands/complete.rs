@@ -20,13 +20,16 @@ use crate::{Cli, output};
 const TIMEOUT: Duration = Duration::from_millis(400);
 /// The environment variable that a shell's completion script sets to ask for candidates.
 const VARIABLE: &str = "COMPLETE";
+/// The last line of the script for zsh. If the script is the file `_framewire` in a folder of `$fpath`, zsh runs it for
+/// the first completion, so it must complete too.
+const ZSH_FILE: &str = "\n[[ $funcstack[1] != _framewire ]] || _clap_dynamic_completer_framewire \"$@\"\n";
 
 /// Arguments of `framewire completions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   source <(framewire completions bash)                                        # in ~/.bashrc
-  source <(framewire completions zsh)                                         # in ~/.zshrc
+  source <(framewire completions zsh)                                         # in ~/.zshrc, after compinit
   framewire completions fish > ~/.config/fish/completions/framewire.fish
 
 The script runs framewire to get the possible completions. For addresses and expressions, framewire asks the server for the \
@@ -38,13 +41,18 @@ pub struct Args {
 
 /// Prints the script for a shell.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut script = Vec::new();
-    let name = args.shell.to_string();
-    let shells = Shells::builtins();
-    let shell = shells.completer(&name).with_context(|| format!("there is no script for {name}"))?;
-    shell.write_registration(VARIABLE, "framewire", "framewire", "framewire", &mut script)?;
-    output::text(&String::from_utf8(script)?).context("cannot print the script")?;
+    output::text(&script(args.shell)?).context("cannot print the script")?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn script(shell: Shell) -> anyhow::Result<String> {
+    let mut script = Vec::new();
+    let name = shell.to_string();
+    let shells = Shells::builtins();
+    let completer = shells.completer(&name).with_context(|| format!("there is no script for {name}"))?;
+    completer.write_registration(VARIABLE, "framewire", "framewire", "framewire", &mut script)?;
+    let script = String::from_utf8(script)?;
+    Ok(if shell == Shell::Zsh { script + ZSH_FILE } else { script })
 }
 
 /// If a shell's completion script started this process, prints the candidates and ends the process.
@@ -99,4 +107,19 @@ fn server() -> Option<ServerArgs> {
         command = inner;
     }
     ServerArgs::from_arg_matches(command).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_for_zsh_also_completes_the_first_time() {
+        let script = super::script(Shell::Zsh).unwrap();
+        assert!(script.starts_with("#compdef framewire\n"), "{script}");
+        // `ZSH_FILE` calls this function, whose name clap_complete chooses.
+        assert!(script.contains("function _clap_dynamic_completer_framewire() {"), "{script}");
+        assert!(script.ends_with(ZSH_FILE), "{script}");
+        assert!(!super::script(Shell::Bash).unwrap().contains("funcstack"));
+    }
 }
