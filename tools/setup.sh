@@ -55,6 +55,11 @@ if ! command -v apt-get >/dev/null 2>&1; then
 fi
 sudo=""
 if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "only root can install packages, and there is no sudo; run this command as root, then try again:" >&2
+        echo "apt-get install -y --no-install-recommends$missing" >&2
+        exit 1
+    fi
     sudo="sudo"
     # Ask for the password now, before the command prints anything.
     sudo --validate
