@@ -1,7 +1,7 @@
 //! Finds the memory that changed between two snapshots, or since one snapshot.
 
 use framewire_protocol::Op;
-use framewire_states::diff::{Difference, LONGEST, differences};
+use framewire_states::diff::{Difference, differences};
 use framewire_states::{Name, OnBus, Snapshot, Snapshots, State as StateFile};
 use framewire_symbols::Symbols;
 
@@ -28,9 +28,9 @@ struct DiffQuery {
     /// Only this memory domain.
     domain: Option<String>,
     /// Differences with at most this many equal bytes between them are one range.
-    #[serde(default)]
-    #[param(default = 0, maximum = 4096)]
-    join: usize,
+    #[serde(default = "Whole::constant::<0>")]
+    #[param(value_type = usize, default = 0, minimum = 0, maximum = 4096)]
+    join: Whole<0, 4096>,
     /// How bytes are written.
     #[serde(default)]
     encoding: Encoding,
@@ -121,7 +121,7 @@ fn compare(old: &StateFile<'_>, new: &StateFile<'_>, query: &DiffQuery, symbols:
     }
     let page = Page { offset: query.offset, limit: query.limit };
     let (mut ranges, mut total, mut bytes) = (Vec::new(), 0, 0);
-    for found in differences(old, new, query.join.min(LONGEST)) {
+    for found in differences(old, new, query.join.get() as usize) {
         if query.domain.as_deref().is_some_and(|domain| domain != found.domain) {
             continue;
         }

@@ -257,6 +257,15 @@ fn a_diff_lists_ranges_with_old_and_new_bytes() {
 }
 
 #[test]
+fn a_difference_that_joins_more_bytes_than_a_range_can_have_is_refused() {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/snapshots", &json!({"name": "old"}), 201);
+    json_of(&server.get("/v1/snapshots/diff?from=old&join=4096"), 200);
+    let error = problem(&server.get("/v1/snapshots/diff?from=old&join=4097"), 400);
+    assert_eq!(error["detail"], "join is 4097; accepted is a whole number from 0 to 4096");
+}
+
+#[test]
 fn a_damaged_snapshot_and_a_server_without_a_data_folder_get_errors() {
     let server = Server::paused();
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "a"}), 201);
