@@ -268,9 +268,8 @@ async fn picture(
 struct RewindTo {
     /// The frame counter.
     frame: u32,
-    /// Number of the line. Default: the current line and the lines that it continues.
+    /// Number of the line. Default, and the meaning of 0: the current line and the lines that it continues.
     #[serde(default)]
-    #[schema(minimum = 1)]
     line: Option<u32>,
 }
 

@@ -53,6 +53,16 @@ fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
 }
 
 #[test]
+fn the_openapi_document_allows_line_0_of_a_rewind() {
+    let server = Server::paused();
+    let end = advance(&server, 60);
+    let back = posted(&server, "/v1/rewind", &json!({"frame": end, "line": 0}));
+    assert_eq!(back["frame"], end);
+    let document = ok(&server.get("/openapi.json"));
+    assert_eq!(document["components"]["schemas"]["RewindTo"]["properties"]["line"]["minimum"], 0);
+}
+
+#[test]
 fn going_back_twenty_seconds_and_getting_the_picture_takes_less_than_50_ms() {
     measure_alone(median_of_going_back, |median| median.as_millis() < 50);
 }
