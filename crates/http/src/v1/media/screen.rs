@@ -182,8 +182,11 @@ impl ScreenPicture {
     }
 }
 
+/// The text of the error begins with the name of the parameter.
 fn not_possible(error: TransformError) -> Problem {
-    Problem::bad_request(error.to_string())
+    let text = error.to_string();
+    let (parameter, problem) = text.split_once(' ').unwrap_or((&text, ""));
+    Problem::unusable(parameter, problem)
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Problem {

@@ -147,6 +147,22 @@ fn a_picture_is_cropped_and_scaled() {
 }
 
 #[test]
+fn an_error_about_the_size_of_a_picture_names_the_parameter() {
+    let server = Server::paused();
+    batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
+    for (query, parameter) in [
+        ("scale=5", "scale"),
+        ("crop=0,0,0,1", "crop"),
+        ("crop=200,0,41,1", "crop"),
+        ("crop=1,2,3", "crop"),
+        ("colors=lcd", "colors"),
+    ] {
+        let error = problem(&server.get(&format!("/v1/screen?{query}")), 400);
+        assert_eq!(error["parameter"], parameter, "{error}");
+    }
+}
+
+#[test]
 fn a_picture_can_have_the_colours_of_a_consoles_screen() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
