@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from framewire.errors import InvalidRequest
+from framewire.errors import InvalidRequest, shown
 from framewire.model import DTYPES, NumberType
 
 MAX_THREADS = 1024
@@ -21,14 +21,14 @@ def whole(value: object, name: str, accepts: str = "a whole number") -> int:
     try:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidRequest(f"{name} is {value!r}; use {accepts}", parameter=name, accepts=accepts) from None
+        raise InvalidRequest(f"{name} is {shown(value)}; use {accepts}", parameter=name, accepts=accepts) from None
 
 
 def check_range(value: object, name: str, least: int, most: int) -> int:
     """Checks that this is a whole number from `least` to `most`, and converts it to an int."""
     number = whole(value, name)
     if not least <= number <= most:
-        raise InvalidRequest(f"{name} is {number}; use a number from {least} to {most}", parameter=name)
+        raise InvalidRequest(f"{name} is {shown(number)}; use a number from {least} to {most}", parameter=name)
     return number
 
 
@@ -43,7 +43,7 @@ def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
         dtype = np.dtype(object)
     if dtype.hasobject or dtype.itemsize == 0:
         accepts = f"{', '.join(DTYPES)} or a NumPy type"
-        raise InvalidRequest(f"type is {type!r}; use {accepts}", parameter="type", accepts=accepts)
+        raise InvalidRequest(f"type is {shown(type)}; use {accepts}", parameter="type", accepts=accepts)
     return dtype.newbyteorder("<") if dtype.byteorder == "=" else dtype
 
 
@@ -52,20 +52,22 @@ def codes_text(codes: str | Sequence[str]) -> str:
     try:
         return codes if isinstance(codes, str) else "\n".join(codes)
     except TypeError:
-        raise InvalidRequest(f"codes is {codes!r}; use a text, or a list of texts", parameter="codes") from None
+        raise InvalidRequest(f"codes is {shown(codes)}; use a text, or a list of texts", parameter="codes") from None
 
 
 def check_addresses(addresses: object) -> None:
     """Checks that this is a list of addresses, and not one address."""
     if isinstance(addresses, str) or not isinstance(addresses, Iterable):
-        raise InvalidRequest(f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses")
+        raise InvalidRequest(
+            f"addresses is {shown(addresses)}; use a list, such as ['score', 'lives']", parameter="addresses"
+        )
 
 
 def check_threads(threads: int) -> None:
     """Checks a number of threads; 0 means one per processor."""
     if not 0 <= whole(threads, "threads") <= MAX_THREADS:
         raise InvalidRequest(
-            f"threads is {threads}; use a number from 0 (one per processor) to {MAX_THREADS}", parameter="threads"
+            f"threads is {shown(threads)}; use a number from 0 (one per processor) to {MAX_THREADS}", parameter="threads"
         )
 
 
@@ -73,11 +75,11 @@ def check_counts(**counts: int | None) -> None:
     """Checks that each of these arguments is at least 1, or None."""
     for name, value in counts.items():
         if value is not None and whole(value, name, "a whole number of at least 1") < 1:
-            raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
+            raise InvalidRequest(f"{name} is {shown(value)}; use a whole number of at least 1", parameter=name)
 
 
 def cheat_number(id: int) -> int:
     """Checks the number of a cheat, and returns it. There is no cheat 0."""
     if not 1 <= whole(id, "id") <= 0xFFFF_FFFF:
-        raise InvalidRequest(f"id is {id}; use the number of a cheat (from 1), or None for all", parameter="id")
+        raise InvalidRequest(f"id is {shown(id)}; use the number of a cheat (from 1), or None for all", parameter="id")
     return whole(id, "id")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from framewire import _calls as calls
 from framewire._arguments import whole
 from framewire._async_transport import AsyncTransport
 from framewire._result import Result
-from framewire.errors import FramewireError, from_problem
+from framewire.errors import FramewireError
 from framewire.model import Address, Data, Keys, NumberType, Presses, Timeline
 from framewire.screen import Screen
 
@@ -120,21 +120,20 @@ class AsyncBatch:
         # Even if this fails, the end of `with` must not perform them again.
         self._has_run = True
         try:
-            reply = await self._transport.perform(calls.batch(self._operations))
+            frame, values = await self._transport.perform(calls.batch(self._operations))
         except FramewireError as error:
             for result in self._results:
                 result._fail(error)
             raise
-        self.frame = reply["frame"]
+        self.frame = frame
         failure: FramewireError | None = None
-        done: list[Mapping[str, Any]] = reply["results"]
-        for operation, result, entry in zip(self._operations, self._results, done, strict=False):
-            if "error" in entry:
-                failure = from_problem(entry["error"])
+        for result, value in zip(self._results, values, strict=False):
+            if isinstance(value, FramewireError):
+                failure = value
                 result._fail(failure)
             else:
-                result._set(operation.parse(entry["value"]))
-        for result in self._results[len(done) :]:
+                result._set(value)
+        for result in self._results[len(values) :]:
             result._fail(FramewireError(f"not performed, because an operation before it failed: {failure}"))
         if failure is not None:
             raise failure

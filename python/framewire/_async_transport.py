@@ -124,7 +124,7 @@ class AsyncTransport:
                 self._session.undo(pending, undo)
                 self._send_soon()
             raise
-        return call.parse(result)
+        return call.parsed(result)
 
     def subscribe(self, params: dict[str, Any]) -> _Queue:
         """Begins a subscription."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framewire._arguments import cheat_number, check_addresses, codes_text, dtype_of, whole
-from framewire.errors import InvalidRequest, WaitTimeout
+from framewire.errors import FramewireError, InvalidRequest, WaitTimeout, from_problem
 from framewire.model import (
     Address,
     Cheat,
@@ -66,6 +66,22 @@ class Call(Generic[T]):
     """Whether the call changes something. Such a call needs an idempotency key, so that it can be sent again."""
     clean_up: CleanUp | None = None
     """Makes the request that deletes what the call created. It is sent as soon as the result comes."""
+
+    def parsed(self, result: Json) -> T:
+        """Parses the result.
+
+        Raises:
+            FramewireError: The result means that the call failed, or it does not have the expected form.
+        """
+        try:
+            return self.parse(result)
+        except FramewireError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise FramewireError(
+                f"the server's result of {self.method} does not have the expected form ({type(error).__name__}: {error}); "
+                "use the same version of Framewire in the server and in this program"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -608,7 +624,13 @@ def evaluate(expression: str) -> Call[Value]:
     return Call("createWatch", {"watch": [expression], "buffer": 1}, parse, changes=False, clean_up=clean_up)
 
 
-def batch(operations: Sequence[Operation[Any]]) -> Call[Mapping[str, Json]]:
-    """Several operations in one request."""
+def batch(operations: Sequence[Operation[Any]]) -> Call[tuple[int, list[Any]]]:
+    """Several operations in one request. The result has the frame counter, and the value or the error of each operation."""
+
+    def parse(result: Json) -> tuple[int, list[Any]]:
+        done = zip(operations, result["results"], strict=False)
+        values = [from_problem(each["error"]) if "error" in each else of.parse(each["value"]) for of, each in done]
+        return result["frame"], values
+
     changes = any(each.changes for each in operations)
-    return Call("batch", {"ops": [each.json() for each in operations]}, same, changes)
+    return Call("batch", {"ops": [each.json() for each in operations]}, parse, changes)

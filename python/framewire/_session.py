@@ -25,7 +25,15 @@ from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, InvalidRequest, TooLarge, from_problem
+from framewire.errors import (
+    ConnectionFailed,
+    ConnectionLost,
+    FramewireError,
+    InvalidRequest,
+    TooLarge,
+    from_problem,
+    shown,
+)
 
 if TYPE_CHECKING:
     from framewire._calls import Call, CleanUp
@@ -54,6 +62,12 @@ STOPPING = "the server is stopping"
 """The reason with which a stopping server ends its subscriptions. `STOPPING` in the server has the same text."""
 
 START_IT = "start one with `framewire serve`, or check the address with `framewire doctor`"
+
+MOST_LEVELS = 127
+"""How many lists and dictionaries can be inside of one another in a message that the server accepts."""
+
+_MOST_BITS = 1023
+"""The size of the largest whole number in bits. The server reads large numbers as numbers with a decimal point."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False, ensure_ascii=False).encode
 
@@ -116,7 +130,7 @@ def refusal(error: Exception, url: str) -> Refused:
         problem = json.loads(bytes(error.response.body or b""))
         # Raises an exception if this is not a problem document with a text.
         problem["detail"] += ""
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         message = f"{url} answered with status {status}, so it is not a Framewire server; {START_IT}"
         return Refused(ConnectionFailed(message), final=status not in (502, 503, 504))
     return Refused(from_problem(problem), final=status not in (502, 503, 504))
@@ -282,16 +296,16 @@ class Session:
             params = {**params, "idempotency_key": pending.key}
         try:
             pending.message = _request(pending, params)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             items = [*params.items(), ("method", pending.method)]
             name, value = next((item for item in items if not _is_json(item)), items[-1])
             if isinstance(error, UnicodeEncodeError):
                 why = f"which has the lone surrogate {error.object[error.start]!r}; use text that UTF-8 can encode"
             else:
-                why = f"which is not valid JSON ({error}); use numbers, text, lists and dictionaries"
+                why = f"which is not valid JSON for the server ({error}); use numbers, text, lists and dictionaries"
             # The error must not have the surrogate itself, because then it could not be printed.
             name = ascii(name).strip("'")
-            raise InvalidRequest(f"{name} is {reprlib.repr(value)}, {why}", parameter=name) from None
+            raise InvalidRequest(f"{name} is {shown(value, reprlib.repr)}, {why}", parameter=name) from None
         if len(pending.message) > MOST_BYTES:
             raise TooLarge(
                 f"the request {pending.method} has {len(pending.message)} bytes; the server accepts {MOST_BYTES} (8 MiB). "
@@ -440,7 +454,19 @@ class Session:
             return
         text = self._fragments[0] if len(self._fragments) == 1 else b"".join(self._fragments)
         self._fragments = []
-        message = json.loads(text)
+        try:
+            self._message(json.loads(text))
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            why = f"the server sent a message that this client cannot read ({type(error).__name__}: {error})"
+            self.give_up(
+                ConnectionLost(
+                    f"the connection to {self.url} was ended, because {why}; requests without a reply may have been "
+                    "performed; use the same version of Framewire in the server and in this program"
+                )
+            )
+            raise EOFError(why) from None
+
+    def _message(self, message: Json) -> None:
         if "id" in message:
             self._reply(message)
         elif message.get("method") == "event":
@@ -455,19 +481,23 @@ class Session:
                     self.forget(subscription)
 
     def _reply(self, message: Json) -> None:
+        error = message.get("error")
+        failure = None if error is None else from_problem(error.get("data") or {"detail": error.get("message")})
+        if message["id"] is None:
+            raise ValueError(f"it is about a request that the server could not read: {failure}")
+        result = message["result"] if error is None else None
         pending = self._in_flight.pop(message["id"], None)
         if pending is None:
             return
         if self._unsent:
             self._send_unsent()
-        error = message.get("error")
-        if error is None:
+        if failure is None:
             if pending.method in ("lockstep", "resume"):
                 # This is set before the caller gets the reply. The connection can break directly after the reply.
                 self.lockstep = bool(pending.params.get("timeout"))
+            pending.settle(result, None)
             if pending.clean_up is not None:
-                self.notify(*pending.clean_up(message["result"]))
-            pending.settle(message["result"], None)
+                self.notify(*pending.clean_up(result))
         elif pending.key is not None and _keys_are_full(error):
             # The request was refused, so it was not performed. Send it once more, without a key.
             self._keys_left = 0
@@ -475,7 +505,7 @@ class Session:
             pending.message = _request(pending, pending.params)
             self._send(pending)
         else:
-            pending.settle(None, from_problem(error.get("data") or {"detail": error.get("message")}))
+            pending.settle(None, failure)
 
     def lost(self, why: str) -> None:
         """Handles the end of the connection: keeps requests that can be sent again, and fails the others."""
@@ -591,15 +621,35 @@ class _Undo(Pending):
 
 
 def _request(pending: Pending, params: dict[str, Json]) -> bytes:
-    """The message of a request."""
-    return _encode({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params}).encode()
+    """The message of a request.
+
+    Raises:
+        ValueError: If the server could not read it. It would answer without the id of the request.
+    """
+    message = _encode({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params}).encode()
+    # A shorter message does not have as many levels or digits.
+    if len(message) > MOST_LEVELS:
+        _check_limits(params, MOST_LEVELS - 1)
+    return message
+
+
+def _check_limits(value: Json, levels: int) -> None:
+    """Checks that a value has at most this many levels, and no whole number that the server cannot read."""
+    if isinstance(value, (dict, list, tuple)):
+        if levels == 0:
+            raise ValueError(f"it has more than {MOST_LEVELS} levels of lists and dictionaries")
+        for each in value.values() if isinstance(value, dict) else value:
+            _check_limits(each, levels - 1)
+    elif isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise ValueError(f"it has a whole number of {value.bit_length()} bits")
 
 
 def _is_json(value: Json) -> bool:
     """Whether a value can be written as JSON."""
     try:
         _encode(value).encode()
-    except (TypeError, ValueError):
+        _check_limits(value, MOST_LEVELS - 2)
+    except (TypeError, ValueError, RecursionError):
         return False
     return True
 

@@ -91,7 +91,7 @@ class SyncTransport:
                         self._flush()
         if pending.error is not None:
             raise pending.error
-        return call.parse(pending.result)
+        return call.parsed(pending.result)
 
     def subscribe(self, params: dict[str, Any]) -> Subscription:
         """Begins a subscription."""

@@ -16,7 +16,7 @@ import websockets.asyncio.client
 from websockets.exceptions import InvalidHandshake
 
 from framewire import _calls as calls
-from framewire._arguments import whole
+from framewire._arguments import check_range
 from framewire._async_batch import AsyncBatch
 from framewire._async_files import AsyncRecording, AsyncRecordings, AsyncSnapshots
 from framewire._async_memory import AsyncMemory
@@ -329,11 +329,11 @@ class AsyncClient:
         """Runs frames now and returns the frame counter. With an mGBA window, this works only in lockstep.
 
         Args:
-            frames: The number of frames.
+            frames: The number of frames, from 1 to 4,294,967,295.
             draw: Has no effect; it is for programs that also use `framewire.load`. A server draws each frame whose
                 picture is needed, and `screen()` returns the picture of the last frame.
         """
-        frames = whole(frames, "frames")
+        frames = check_range(frames, "frames", 1, 0xFFFF_FFFF)
         while frames > calls.MOST_FRAMES:
             await self._transport.perform(calls.advance(calls.MOST_FRAMES).call())
             frames -= calls.MOST_FRAMES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -142,6 +142,14 @@ class EmulatorStalled(RequestFailed, TimeoutError):
     """The emulator does not answer, for example because it is paused."""
 
     status = 504
+
+
+def shown(value: object, as_text: Callable[[object], str] = repr) -> str:
+    """A value for the text of an error."""
+    try:
+        return as_text(value)
+    except (RecursionError, ValueError):  # too many levels of lists, or a number with too many digits
+        return f"a value of type {type(value).__name__} that is too large to be shown"
 
 
 _BY_STATUS: dict[int, type[RequestFailed]] = {each.status: each for each in RequestFailed.__subclasses__()}

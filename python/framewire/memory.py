@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framewire._arguments import whole
-from framewire.errors import InvalidRequest
+from framewire.errors import InvalidRequest, shown
 from framewire.model import Address, Data, NumberType, Symbol, as_bytes
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def list_bytes(values: Data | list[int]) -> Data:
         return values
     if not isinstance(values, list):
         raise InvalidRequest(
-            f"the value is {values!r}; use a whole number, bytes, a list of numbers from 0 to 255 or a NumPy array",
+            f"the value is {shown(values)}; use a whole number, bytes, a list of numbers from 0 to 255 or a NumPy array",
             parameter="value",
         )
     try:
@@ -77,7 +77,7 @@ def list_bytes(values: Data | list[int]) -> Data:
     except (TypeError, ValueError):
         wrong = next(each for each in values if not isinstance(each, (int, np.integer)) or not 0 <= each <= 255)
         raise InvalidRequest(
-            f"the list contains {wrong!r}; use whole numbers from 0 to 255, or a NumPy array for larger numbers",
+            f"the list contains {shown(wrong)}; use whole numbers from 0 to 255, or a NumPy array for larger numbers",
             parameter="value",
         ) from None
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from framewire.errors import InvalidRequest
+from framewire.errors import InvalidRequest, shown
 
 Address: TypeAlias = int | str
 """A number, or text: `"0x02000044"`, a name such as `"score"`, `"score+2"` or `"presses[3]"`."""
@@ -353,7 +353,7 @@ def key_names(keys: Keys) -> list[str]:
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequest(
-                f"keys is {names!r}; use names of keys, such as 'A', 'Up+B' or ['Up', 'B']", parameter="keys"
+                f"keys is {shown(names)}; use names of keys, such as 'A', 'Up+B' or ['Up', 'B']", parameter="keys"
             )
     return names
 
@@ -368,7 +368,7 @@ def sequence_text(presses: Presses) -> str:
         if isinstance(error, InvalidRequest):
             raise
         raise InvalidRequest(
-            f"presses is {presses!r}; use text such as 'A:2 .:10', or pairs such as [('A', 2), ('', 10)]",
+            f"presses is {shown(presses)}; use text such as 'A:2 .:10', or pairs such as [('A', 2), ('', 10)]",
             parameter="presses",
         ) from error
 
@@ -385,7 +385,7 @@ def file_bytes(data: object, name: str) -> bytes:
     try:
         return memoryview(data).tobytes()  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise InvalidRequest(f"{name} is {data!r}; use the bytes of the file", parameter=name) from None
+        raise InvalidRequest(f"{name} is {shown(data)}; use the bytes of the file", parameter=name) from None
 
 
 def as_bytes(data: Data) -> bytes:
@@ -399,4 +399,4 @@ def as_bytes(data: Data) -> bytes:
         return (data.byteswap() if big_endian else data).tobytes()
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data)
-    raise InvalidRequest(f"data is {data!r}; use bytes or a NumPy array", parameter="data")
+    raise InvalidRequest(f"data is {shown(data)}; use bytes or a NumPy array", parameter="data")

@@ -441,6 +441,23 @@ def test_bad_input_is_explained(
     assert emulator.read("lives") == 3
 
 
+def error_of(client: Client, use: Callable[[Client], object]) -> BaseException:
+    """The exception of a call. If the call waits for a reply that does not come, the test fails after ten seconds."""
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            use(client)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert errors, "the call raises no exception in ten seconds"
+    return errors[0]
+
+
 @pytest.mark.parametrize(
     ("use", "message"),
     [
@@ -459,25 +476,62 @@ def test_bad_input_is_explained(
 def test_text_with_a_lone_surrogate_is_refused_and_changes_nothing(
     server: Server, emulator: Client, use: Callable[[Client], object], message: str
 ) -> None:
-    # The server does not answer a request that is not valid JSON, so a failure of this test must not wait for a reply.
     with framewire.connect(server.url, timeout=2, retry=0) as client:
         frame = client.frame()
-        refused: list[BaseException] = []
-
-        def call() -> None:
-            try:
-                use(client)
-            except BaseException as error:
-                refused.append(error)
-
-        thread = threading.Thread(target=call, daemon=True)
-        thread.start()
-        thread.join(10)
         with pytest.raises(InvalidRequest, match=message) as caught:
-            raise refused[0]
+            raise error_of(client, use)
         str(caught.value).encode()  # the message itself can be printed
         assert client.frame() >= frame
     assert emulator.read("lives") == 3
+
+
+def nested(levels: int) -> list[Any]:
+    """A list with this many levels."""
+    value: list[Any] = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda e: e.call("read", changes=False, address=nested(126)), r"address is \[\[.*more than 127 levels of lists"),
+        (lambda e: e.run([{"sequence": nested(126)}]), r"steps is \[.*more than 127 levels of lists"),
+        (lambda e: e.call("read", changes=False, address=nested(100_000)), "address is .*, which is not valid JSON"),
+        (lambda e: e.read("lives", nested(100_000)), "type is .*, which is not valid JSON"),
+        (
+            lambda e: e.read(nested(100_000)),
+            "address is a value of type list that is too large to be shown; use a whole number",
+        ),
+        (
+            lambda e: e.press(nested(100_000)),
+            "keys is a value of type list that is too large to be shown; use names of keys",
+        ),
+        (
+            lambda e: e.read(10**400),
+            "address is 1000.*, which is not valid JSON for the server .*of 1329 bits",
+        ),
+        (
+            lambda e: e.write("scratch", -(10**5000)),
+            "value is a value of type int that is too large to be shown, which is not valid",
+        ),
+        (lambda e: e.advance(10**30), "frames is 1000.*; use a number from 1 to 4294967295"),
+        (lambda e: e.advance(10**5000), "frames is a value of type int that is too large to be shown; use a number from 1"),
+    ],
+)
+def test_values_that_the_server_cannot_read_are_refused_at_once(
+    server: Server, emulator: Client, use: Callable[[Client], object], message: str
+) -> None:
+    with framewire.connect(server.url, timeout=2, retry=0) as client:
+        with pytest.raises(InvalidRequest, match=message):
+            raise error_of(client, use)
+        # The server itself refuses values that are a little smaller.
+        with pytest.raises(InvalidRequest, match="accepted is a number from 0"):
+            client.call("read", changes=False, address=nested(125))
+        with pytest.raises(InvalidRequest, match="accepted is a number from 0"):
+            client.call("read", changes=False, address=2**1023 - 1)
+        assert client.read("lives") == 3
 
 
 def test_text_beyond_ascii_reaches_the_server(emulator: Client) -> None:

@@ -472,6 +472,51 @@ def test_a_server_that_is_not_framewire_is_reported() -> None:
         thread.join(10)
 
 
+@pytest.mark.parametrize(
+    ("reply", "error", "message"),
+    [
+        ('{"id": ID, "result": {"value": %s}}' % ("[" * 100_000 + "]" * 100_000), framewire.ConnectionLost, "Recursion"),
+        ('{"id": ID, "result": {"value": %s}}' % ("9" * 5000), framewire.ConnectionLost, "cannot read .*5000 digits"),
+        ('{"id": ID, ', framewire.ConnectionLost, "cannot read"),
+        ("[5]", framewire.ConnectionLost, "cannot read"),
+        ('{"id": [ID], "result": {"value": 5}}', framewire.ConnectionLost, "cannot read"),
+        ('{"id": ID}', framewire.ConnectionLost, "cannot read .*'result'"),
+        ('{"id": ID, "error": 5}', framewire.ConnectionLost, "cannot read"),
+        ('{"id": ID, "error": {"data": 5}}', framewire.ConnectionLost, "cannot read"),
+        ('{"method": "event", "params": {}}', framewire.ConnectionLost, "cannot read"),
+        (
+            '{"id": null, "error": {"code": -32700, "message": "Parse error"}}',
+            framewire.ConnectionLost,
+            "a request that the server could not read: Parse error",
+        ),
+        ('{"id": ID, "result": {"equal": true}}', framewire.FramewireError, "of replayRecording does not have .*'frames'"),
+        ('{"id": ID, "result": 5}', framewire.FramewireError, "replayRecording does not have the expected form"),
+    ],
+)  # fmt: skip
+async def test_a_reply_that_cannot_be_read_ends_the_call(reply: str, error: type[Exception], message: str) -> None:
+    connections: list[ServerConnection] = []
+
+    def answer(connection: ServerConnection) -> None:
+        connections.append(connection)
+        for text in connection:
+            connection.send(reply.replace("ID", str(json.loads(text)["id"])))
+
+    with serve_websockets(answer, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        try:
+            with framewire.connect(url) as client, pytest.raises(error, match=message):
+                client.replay("run")
+            async with await aio.connect(url) as asynchronous:
+                with pytest.raises(error, match=message):
+                    await asyncio.wait_for(asynchronous.replay("run"), 10)
+        finally:
+            server.shutdown()
+            thread.join(10)
+    assert len(connections) == 2, "the request is not sent again"
+
+
 async def test_a_cancelled_request_is_not_sent_again(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
     with pytest.raises((TimeoutError, asyncio.TimeoutError)):
         await asyncio.wait_for(client.wait("lives == 77", timeout_frames=100_000), 0.1)
