@@ -14,9 +14,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-# Do not send usage statistics to Ray's developers.
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-
 import pytest
 import ray
 from ray.cluster_utils import Cluster
