@@ -16,6 +16,10 @@ MAX_THREADS = 1024
 """The largest number of threads. Few machines have more processors, and more threads would only use memory."""
 
 
+MAX_SECONDS = 1_000_000.0
+"""The longest time-out: more than eleven days. The system cannot wait for any number of seconds."""
+
+
 def whole(value: object, name: str, accepts: str = "a whole number") -> int:
     """Converts a whole number, which may be a NumPy number, to an int."""
     try:
@@ -30,6 +34,13 @@ def check_range(value: object, name: str, least: int, most: int) -> int:
     if not least <= number <= most:
         raise InvalidRequest(f"{name} is {shown(number)}; use a number from {least} to {most}", parameter=name)
     return number
+
+
+def check_seconds(value: float, name: str, least: float) -> float:
+    """Checks a number of seconds. A number above `MAX_SECONDS`, such as infinity, becomes `MAX_SECONDS`."""
+    if not isinstance(value, (int, float, np.integer, np.floating)) or not value >= least:
+        raise InvalidRequest(f"{name} is {shown(value)}; use a number of seconds of at least {least:g}", parameter=name)
+    return float(min(value, MAX_SECONDS))
 
 
 def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:

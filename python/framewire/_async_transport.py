@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from framewire._arguments import check_seconds
 from framewire._calls import Call
 from framewire._session import START_IT, Pending, Refused, Session, Subscription
 from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError
@@ -87,8 +88,8 @@ class AsyncTransport:
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
         self._session = Session(url, token)
-        self._timeout = timeout
-        self._retry = retry
+        self._timeout = check_seconds(timeout, "timeout", 0.001)
+        self._retry = check_seconds(retry, "retry", 0)
         self._context = context
         self._loop = asyncio.get_running_loop()
         self._stream: _Stream | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from framewire import _native
 from framewire._arguments import check_addresses, check_range, dtype_of
-from framewire.errors import InvalidRequest
+from framewire.errors import InvalidRequest, shown
 from framewire.model import Address, Data, Found, NumberType, as_bytes
 
 _LONGEST_TEXT = 4096
@@ -96,7 +97,12 @@ class CoreMemory:
         elif bytes is not None:
             patterns = [as_bytes(bytes)]
         elif float is not None:
-            patterns = [np.float32(float).tobytes()]
+            try:
+                patterns = [struct.pack("<f", float)]
+            except (OverflowError, struct.error):
+                raise InvalidRequest(
+                    f"float is {shown(float)}; use a number that a 32-bit float can have", parameter="float"
+                ) from None
         elif bcd is not None:
             patterns = _decimal(bcd)
         else:

@@ -93,7 +93,7 @@ def socket_url(url: str, path: str, emulator: str | None) -> str:
         raise wrong
     try:
         query = "" if emulator is None else f"?emulator={quote(emulator, safe='')}"
-    except UnicodeEncodeError:
+    except (TypeError, UnicodeEncodeError):
         raise InvalidRequest(f"emulator is {emulator!r}; use the name of an emulator", parameter="emulator") from None
     return f"{schemes[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}{path}{query}"
 

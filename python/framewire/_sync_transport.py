@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from framewire._arguments import check_seconds
 from framewire._calls import Call
 from framewire._session import START_IT, Pending, Refused, Session, Subscription
 from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError
@@ -52,8 +53,8 @@ class SyncTransport:
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
         self._session = Session(url, token)
-        self._timeout = timeout
-        self._retry = retry
+        self._timeout = check_seconds(timeout, "timeout", 0.001)
+        self._retry = check_seconds(retry, "retry", 0)
         self._context = context
         self._lock = threading.Lock()
         self._handed_over = threading.Condition(self._lock)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from framewire._arguments import whole
 from framewire.errors import InvalidRequest, shown
-from framewire.model import Address, Data, NumberType, Symbol, as_bytes
+from framewire.model import Address, Data, NumberType, Symbol, array_of, as_bytes
 
 if TYPE_CHECKING:
     from framewire.emulator import Emulator
@@ -44,7 +44,7 @@ def array_bytes(symbol: Symbol, values: Data | list[int]) -> bytes:
     if isinstance(values, (bytes, bytearray, memoryview)):
         data = bytes(values)
     else:
-        array = np.asarray(values)
+        array = array_of(values)
         limits = np.iinfo(symbol.dtype)
         if array.dtype.kind not in "biu" or (array.size and (array.min() < limits.min or array.max() > limits.max)):
             raise InvalidRequest(

@@ -345,6 +345,14 @@ class ReplayReport:
     more: Mapping[str, Any]
 
 
+def array_of(values: object) -> npt.NDArray[Any]:
+    """An array of these values. Its type is `object` if they are not numbers in lists of equal lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.asarray(values, dtype=object)
+
+
 def key_names(keys: Keys) -> list[str]:
     """The names of the keys in `"Up+B"` or `["Up", "B"]`."""
     if isinstance(keys, str):

@@ -60,6 +60,7 @@ def test_the_error_of_an_unreadable_game_file_has_its_path_and_one_reason(tmp_pa
         ([[0, 1]], r"the shape \(1, 2\) and the type int64; use 2 whole numbers"),
         (["A", "B"], "use 2 whole numbers"),
         (None, "use 2 whole numbers"),
+        ([[0], 1], r"the shape \(2,\) and the type object; use 2 whole numbers"),
         ([0, 2**70], f"there is no action {2**70}; use a number from 0 to 3"),
         ([-(2**63) - 1, 0], f"there is no action {-(2**63) - 1}; use a number from 0 to 3"),
         (np.array([0, 2**64 - 1], np.uint64), f"there is no action {2**64 - 1}; use a number from 0 to 3"),
@@ -102,6 +103,8 @@ def test_buttons_other_than_zero_and_one_are_refused(short: Path, first: Any, me
         vector.step([action])
     with pytest.raises(InvalidRequest, match=r"the shape of the actions is \(9,\); use \(10,\)"):
         env.step([0] * 9)
+    with pytest.raises(InvalidRequest, match=r"the shape of the actions is \(2,\); use \(10,\)"):
+        env.step([[0], 0])
     with pytest.raises(InvalidRequest, match=r"the shape of the actions is \(10,\); use \(1, 10\)"):
         vector.step([0] * 10)
     env.close()
@@ -119,11 +122,15 @@ def test_buttons_other_than_zero_and_one_are_refused(short: Path, first: Any, me
         (lambda v: v.reset(seed=[1]), "seeds has 1 values for 2 environments"),
         (lambda v: v.reset(options={"reset_mask": [True]}), "reset_mask has 1 values for 2 environments"),
         (lambda v: v.reset(options={"reset_mask": [[True, True]]}), r"the shape of reset_mask is \(1, 2\); use \(2,\)"),
+        (lambda v: v.reset(options={"reset_mask": [[True], False]}), "reset_mask has lists of different lengths"),
+        (lambda v: v.save_states([[True], False]), "mask has lists of different lengths; use 2 times True or False"),
+        (lambda v: v.save_states([[True, False]]), r"the shape of mask is \(1, 2\); use \(2,\)"),
         (lambda v: v.recv(3), "count is 3; use a number from 1 to 2"),
         (lambda v: v.recv("2"), "count is '2'; use a whole number"),
         (lambda v: v.send([0, 1], []), "there are actions but no environments"),
         (lambda v: v.send([0], [2]), "there is no environment 2; use a number below 2"),
         (lambda v: v.send([0], [-1]), "there is no environment -1; use a number from 0"),
+        (lambda v: v.send([0, 1], [[0], 1]), "use a list of environment numbers"),
         (lambda v: v.send([0], [0.5]), "use a list of environment numbers"),
     ],
 )

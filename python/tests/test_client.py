@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 import ssl
 import subprocess
 import threading
@@ -405,6 +406,7 @@ def test_other_methods_can_be_called(emulator: Client) -> None:
         (lambda e: e.memory.__setitem__("presses", [1]), InvalidRequest, "40 bytes"),
         (lambda e: e.memory.__setitem__("presses", 1), InvalidRequest, r"one to 'presses\[0\]'"),
         (lambda e: e.memory.__setitem__("bricks", [300] * 70), InvalidRequest, "from 0 to 255"),
+        (lambda e: e.memory.__setitem__("bricks", [[1], 2]), InvalidRequest, "from 0 to 255"),
         (lambda e: e.memory.__setitem__(slice(SCRATCH, SCRATCH + 2), b"abc"), InvalidRequest, "has 2 bytes"),
         (lambda e: e.memory.__setitem__(slice(SCRATCH, SCRATCH + 2), np.uint8(5)), InvalidRequest, "assign bytes"),
         (lambda e: e.press("C"), InvalidRequest, "A, B, Select, Start"),
@@ -539,10 +541,29 @@ def test_text_beyond_ascii_reaches_the_server(emulator: Client) -> None:
         emulator.read("kein Gerät 🎮")
 
 
+@pytest.mark.parametrize("value", [-1, -math.inf, math.nan, "1", None])
+@pytest.mark.parametrize(("name", "least"), [("timeout", r"0\.001"), ("retry", "0")])
+async def test_times_that_are_not_seconds_are_refused(server: Server, name: str, least: str, value: Any) -> None:
+    message = f"{name} is {value!r}; use a number of seconds of at least {least}$"
+    with pytest.raises(InvalidRequest, match=message):
+        framewire.connect(server.url, **{name: value})
+    with pytest.raises(InvalidRequest, match=message):
+        await aio.connect(server.url, **{name: value})
+
+
+@pytest.mark.parametrize("seconds", [math.inf, 1e30, 10**400, np.float32(5)])
+async def test_any_large_number_of_seconds_is_accepted(server: Server, seconds: float) -> None:
+    with framewire.connect(server.url, timeout=seconds, retry=seconds) as client:
+        assert client.info().connected
+    async with await aio.connect(server.url, timeout=seconds, retry=seconds) as asynchronous:
+        assert (await asynchronous.info()).connected
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"emulator": "\ud800"}, r"emulator is '\\ud800'; use the name of an emulator"),
+        ({"emulator": 5}, r"emulator is 5; use the name of an emulator"),
         ({"token": "\ud800"}, r"the token has characters that a header cannot have"),
         ({"token": "a\r\nb: c"}, r"the token has characters that a header cannot have"),
     ],

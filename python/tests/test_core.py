@@ -305,6 +305,9 @@ def test_bad_input_says_what_is_accepted(game: Core, tmp_path: Path) -> None:
         game.write("lives", 2**64)
     with pytest.raises(InvalidRequest, match="areas contains 'wram'; use dictionaries"):
         game.find(text="A", areas=["wram"])  # type: ignore[list-item]
+    for number in (10**39, "1"):
+        with pytest.raises(InvalidRequest, match=f"float is {number!r}; use a number that a 32-bit float can have"):
+            game.find(float=number)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="'X' is not a key"):
         game.press("X")
     with pytest.raises(InvalidRequest, match="is not a press"):

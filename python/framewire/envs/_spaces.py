@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from framewire import _native
 from framewire._arguments import whole
-from framewire.errors import InvalidRequest
+from framewire.errors import InvalidRequest, shown
+from framewire.model import array_of
 
 Array: TypeAlias = npt.NDArray[Any]
 Observation: TypeAlias = Any
@@ -79,14 +80,27 @@ def check_action_size(action: int, native: _native.VectorEnv) -> None:
 
 def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:
     """Converts actions with one 0 or 1 per button to bit masks. `batch` is their number; omit it for a single action."""
-    values = np.asarray(actions)
+    values = array_of(actions)
     expected = (*batch, len(bits))
     if values.shape != expected:
         raise InvalidRequest(f"the shape of the actions is {values.shape}; use {expected}, one bit per button")
     if not ((values == 0) | (values == 1)).all():
-        raise InvalidRequest(f"the actions are {values.tolist()}; use 1 for a button that is held, and 0 for the others")
+        raise InvalidRequest(
+            f"the actions are {shown(values.tolist())}; use 1 for a button that is held, and 0 for the others"
+        )
     masks: npt.NDArray[np.int64] = values.astype(np.int64) @ bits
     return masks
+
+
+def checked_mask(mask: npt.ArrayLike, name: str, count: int) -> npt.NDArray[np.bool_]:
+    """Checks that a mask is a list. The native part checks that it has `count` values."""
+    try:
+        values = np.ascontiguousarray(mask, dtype=np.bool_)
+    except ValueError:
+        raise InvalidRequest(f"{name} has lists of different lengths; use {count} times True or False") from None
+    if values.ndim != 1:
+        raise InvalidRequest(f"the shape of {name} is {values.shape}; use ({count},)")
+    return values
 
 
 class Arrays:

@@ -22,13 +22,14 @@ from framewire.envs._spaces import (
     action_space,
     button_masks,
     check_action_size,
+    checked_mask,
     checked_seeds,
     copy,
     observation_space,
     rows_of,
 )
 from framewire.errors import InvalidRequest
-from framewire.model import file_bytes
+from framewire.model import array_of, file_bytes
 
 _MAX_ENVS = 65_536
 
@@ -84,7 +85,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
         mode = checked_mode(autoreset_mode)
         check_threads(threads)
-        check_range(num_envs, "num_envs", 1, _MAX_ENVS)
+        num_envs = check_range(num_envs, "num_envs", 1, _MAX_ENVS)
         self.batch_size = num_envs if batch_size is None else whole(batch_size, "batch_size")
         if not 1 <= self.batch_size <= num_envs:
             raise InvalidRequest(
@@ -133,9 +134,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         mask = None if options is None else options.get("reset_mask")
         if mask is not None:
-            mask = np.ascontiguousarray(mask, dtype=np.bool_)
-            if mask.ndim != 1:
-                raise InvalidRequest(f"the shape of reset_mask is {mask.shape}; use ({self.num_envs},)")
+            mask = checked_mask(mask, "reset_mask", self.num_envs)
         seeds = checked_seeds(seed, self.num_envs)
         is_second = not self._is_second
         arrays = self._arrays[is_second]
@@ -172,7 +171,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             actions: One action for each of these environments.
             env_id: The numbers of the environments. None means all.
         """
-        numbers = np.arange(self.num_envs) if env_id is None else np.asarray(env_id)
+        numbers = np.arange(self.num_envs) if env_id is None else array_of(env_id)
         if numbers.size == 0:
             if np.size(actions) > 0:
                 raise InvalidRequest("there are actions but no environments; give one action for each", parameter="actions")
@@ -206,7 +205,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _actions(self, actions: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
         if self._has_buttons:
             return button_masks(actions, self._bits, count)
-        values = np.asarray(actions)
+        values = array_of(actions)
         # If a whole number does not fit into int64, NumPy makes an array of uint64, of objects, or of float64. The last
         # check refuses float64.
         if values.dtype == np.uint64:
@@ -244,7 +243,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Args:
             mask: Which environments to save. The result has None for the others. Without a mask, all are saved.
         """
-        return self._native.save(None if mask is None else np.ascontiguousarray(mask, dtype=np.bool_))
+        return self._native.save(None if mask is None else checked_mask(mask, "mask", self.num_envs))
 
     def load_states(self, states: Sequence[bytes | None]) -> None:
         """Loads states that `save_states` returned. An environment whose state is None does not change."""
