@@ -558,6 +558,17 @@ class Session:
         self.subscriptions.clear()
         self.numbers.clear()
 
+    def forked(self) -> None:
+        """Begins again without a connection, in a process that was forked. Requests and subscriptions fail."""
+        self.lockstep = False
+        self._lockstep_error = None
+        self.give_up(
+            ConnectionLost("this process was forked, and the replies and events go to its parent; call the method again")
+        )
+        self.lost("forked")
+        # The server takes requests with the same key for one request, and performs it once.
+        self._key_prefix = secrets.token_hex(8)
+
     def _fail(self, requests: list[Pending], error: FramewireError) -> None:
         for pending in requests:
             pending.settle(None, error)

@@ -6,11 +6,13 @@ reading the socket, that thread also handles the replies of the others, and wake
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import ssl as tls
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -48,6 +50,19 @@ class _Queue(Subscription):
         pass  # the thread that reads the socket wakes all others after each read
 
 
+# The transports that must connect again in a process that is forked.
+_transports: weakref.WeakSet[SyncTransport] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for transport in _transports:
+        transport.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class SyncTransport:
     """Sends calls and receives replies and events. Connects again if the connection breaks."""
 
@@ -69,6 +84,17 @@ class SyncTransport:
         # When the first attempt to connect began, and when the last one failed. Set if a call stopped trying at its
         # deadline.
         self._tries: tuple[float, float] | None = None
+        _transports.add(self)
+
+    def forked(self) -> None:
+        """Leaves the connection to the parent, in a process that was forked. The next call connects again."""
+        # Threads of the parent do not exist here, so nobody releases the lock.
+        self._lock = threading.Lock()
+        self._handed_over = threading.Condition(self._lock)
+        self._reading = self._polling = self._writing = False
+        self._tries = None
+        self._drop()
+        self._session.forked()
 
     def start(self) -> None:
         """Connects for the first time. Makes only one attempt."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import math
+import os
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -698,6 +700,46 @@ def test_structures_of_big_endian_numbers_keep_their_byte_order(emulator: Client
 def test_wrong_types_of_arrays_are_refused(emulator: Client, type: Any) -> None:
     with pytest.raises(framewire.InvalidRequest, match="or a NumPy type"):
         emulator.memory.array("scratch", type, 1)
+
+
+FORKED = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import framewire
+client = framewire.connect(sys.argv[1])
+watch = client.watch("scratch[0]")
+with client.pause():
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.read(reader, 1)  # the parent has written its number
+            client.write("scratch[1]", 6)
+            assert client.read_bytes("scratch", 2) == bytes([5, 6])
+            try:
+                watch.next(5)
+                os._exit(3)
+            except framewire.ConnectionLost as error:
+                assert "forked" in str(error), error
+            client.close()
+            os._exit(0)
+        finally:
+            os._exit(2)
+    client.write("scratch[0]", 5)
+    os.write(writer, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    # The parent still has its own connection.
+    client.advance()
+    assert watch.next(5).new == 5
+    client.write("scratch[1]", 7)
+    assert client.read_bytes("scratch", 2) == bytes([5, 7])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_has_its_own_connection(server: Server, emulator: Client) -> None:
+    emulator.write_bytes("scratch", bytes(2))
+    subprocess.run([sys.executable, "-c", FORKED, server.url], check=True, timeout=60)
 
 
 def test_calls_of_a_closed_client_fail(server: Server) -> None:
