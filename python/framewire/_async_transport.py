@@ -260,11 +260,14 @@ class AsyncTransport:
         host, port, secure = self._session.address
         opened: asyncio.Future[None] = self._loop.create_future()
         context = (self._context or tls.create_default_context()) if secure else None
-        _, stream = await self._loop.create_connection(lambda: _Stream(self, opened), host, port, ssl=context)
+        stream: _Stream | None = None
         try:
+            _, stream = await self._loop.create_connection(lambda: _Stream(self, opened), host, port, ssl=context)
             await opened
         except asyncio.CancelledError:
-            if stream.transport is not None:
+            # Nobody waits for this future any more, so an error of the connection must not become its result.
+            opened.cancel()
+            if stream is not None and stream.transport is not None:
                 stream.transport.abort()
             raise
         if self._timer is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,21 @@ def cancel_with_the_reply(monkeypatch: pytest.MonkeyPatch, calls: list[asyncio.F
             calls.pop().cancel()
 
     monkeypatch.setattr(_async_transport._Waiting, "settle", settle_and_cancel)
+
+
+async def test_a_connect_that_is_cancelled_logs_no_error(server: Server) -> None:
+    logged: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+    for iterations in range(12):
+        task = asyncio.create_task(aio.connect(server.url))
+        for _ in range(iterations):
+            await asyncio.sleep(0)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await (await task).close()
+        await asyncio.sleep(0.05)
+        gc.collect()
+    assert not logged
 
 
 @pytest.mark.parametrize("has_reply", [False, True])
