@@ -113,6 +113,24 @@ def test_a_masked_reset_does_not_change_the_results_of_the_last_step(short: Path
     vector.close()
 
 
+@pytest.mark.parametrize("scenario", ["pixels", "memory"])
+def test_a_masked_reset_returns_the_observations_of_loaded_states(scenario: str) -> None:
+    vector, new = (framewire.envs.make_vec(scenario=scenario, num_envs=2) for _ in range(2))
+    play(vector, 30)
+    observations, *_, info = copy.deepcopy(vector.step([1, 2]))
+    states = vector.save_states()
+    play(vector, 40, seed=9)
+    for other in (vector, new):
+        other.load_states(states)
+        found, found_info = other.reset(options={"reset_mask": [False, False]})
+        assert same(found, observations)
+        assert same(list(found_info.values()), list(info.values()))
+        found, _ = other.reset(options={"reset_mask": [True, False]})
+        assert same(found[1], observations[1])
+        assert not same(found[0], observations[0])
+        other.close()
+
+
 def test_recv_does_not_change_the_last_results_of_reset_and_step() -> None:
     vector = framewire.envs.make_vec(scenario="memory", num_envs=2)
     for is_first in (True, False):

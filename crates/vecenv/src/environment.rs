@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::batch::Row;
 use crate::error::Error;
-use crate::saved::Saved;
+use crate::saved::{Observed, Saved};
 use crate::screen::Pictures;
 use crate::task::{Evaluated, Reading, STATE_FLAGS, Task};
 
@@ -36,6 +36,8 @@ pub(crate) struct Environment {
     /// Whether the episode has ended or was cut off.
     over: bool,
     pictures: Option<Pictures>,
+    /// The numbers of the last observation; `None` before the first one.
+    last: Option<Observed>,
     // What each formula remembers of earlier frames.
     reward: History,
     terminated: History,
@@ -65,6 +67,7 @@ impl Environment {
             earned: 0.0,
             over: false,
             pictures: task.start_pictures.clone(),
+            last: None,
             reward: History::default(),
             terminated: History::default(),
             truncated: History::default(),
@@ -199,12 +202,7 @@ impl Environment {
 
     /// Writes the observation, and the values of `info`.
     fn observe(&mut self, screen: &mut [u8], memory: &mut [f32], info: &mut [f64]) {
-        if let Some(pictures) = &self.pictures {
-            let [older, newer] = pictures.observation();
-            let (to_older, to_newer) = screen.split_at_mut(older.len());
-            to_older.copy_from_slice(older);
-            to_newer.copy_from_slice(newer);
-        }
+        self.write_pictures(screen);
         let Environment { task, core, values, observed, info: histories, bytes, .. } = self;
         let mut at = 0;
         for (reading, history) in task.observed.iter().zip(observed) {
@@ -224,8 +222,33 @@ impl Environment {
                 }
             }
         }
-        for (((_, evaluated), history), to) in task.info.iter().zip(histories).zip(info) {
+        for (((_, evaluated), history), to) in task.info.iter().zip(histories).zip(&mut *info) {
             *to = value(core, values, evaluated, history).map_or(f64::NAN, Number::as_f64);
+        }
+        let last = self.last.get_or_insert_default();
+        memory.clone_into(&mut last.memory);
+        info.clone_into(&mut last.info);
+    }
+
+    /// Writes the last observation and its values of `info` again. Before the first one, writes zeros.
+    pub(crate) fn write_last(&self, row: &mut Row<'_>) {
+        if let Some(Observed { memory, info }) = &self.last {
+            self.write_pictures(row.screen);
+            row.memory.copy_from_slice(memory);
+            row.info.copy_from_slice(info);
+        } else {
+            row.screen.fill(0);
+            row.memory.fill(0.0);
+            row.info.fill(0.0);
+        }
+    }
+
+    fn write_pictures(&self, screen: &mut [u8]) {
+        if let Some(pictures) = &self.pictures {
+            let [older, newer] = pictures.observation();
+            let (to_older, to_newer) = screen.split_at_mut(older.len());
+            to_older.copy_from_slice(older);
+            to_newer.copy_from_slice(newer);
         }
     }
 
@@ -250,7 +273,7 @@ impl Environment {
         ends.into_iter().chain(&mut self.info).chain(&mut self.observed)
     }
 
-    /// Saves everything that the next steps depend on, in compressed form.
+    /// Saves everything that the next steps depend on and the last observation, in compressed form.
     pub(crate) fn save(&mut self) -> Result<Vec<u8>, Error> {
         let machine = self.core.save_state(self.state_flags())?;
         let pictures = self.pictures.as_ref().map(Pictures::parts);
@@ -263,6 +286,7 @@ impl Environment {
             random: self.random.clone(),
             histories: self.histories().map(|history| history.earlier().to_vec()).collect(),
             pictures,
+            last: self.last.clone(),
             machine,
         };
         Ok(saved.encode())
@@ -284,7 +308,10 @@ impl Environment {
         };
         // There is one history each for the reward and for the two conditions under which an episode ends.
         let histories = 3 + self.info.len() + self.observed.len();
-        if !pictures_fit || saved.histories.len() != histories {
+        let last_fits = saved.last.as_ref().is_none_or(|Observed { memory, info }| {
+            memory.len() == self.task.memory_len() && info.len() == self.info.len()
+        });
+        if !pictures_fit || !last_fits || saved.histories.len() != histories {
             let message =
                 "the state is of another version of this scenario; it observes or evaluates other things";
             return Err(Error::State(message.to_owned()));
@@ -309,6 +336,7 @@ impl Environment {
         if let (Some(pictures), Some(parts)) = (&mut self.pictures, saved.pictures) {
             pictures.set_parts(parts);
         }
+        self.last = saved.last;
         debug_assert_eq!(self.histories().count(), saved.histories.len());
         for (history, earlier) in self.histories().zip(saved.histories) {
             *history = History::from_earlier(earlier);

@@ -12,12 +12,19 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 /// The first bytes of a state; the digit is the version of the format.
-const MAGIC: &[u8; 4] = b"FWE2";
+const MAGIC: &[u8; 4] = b"FWE3";
 
 /// The largest size of a decompressed state in bytes, so that a damaged state cannot fill the memory.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Everything that the next steps of an environment depend on.
+/// The numbers of an observation: the observed memory, and the values of `info`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observed {
+    pub(crate) memory: Vec<f32>,
+    pub(crate) info: Vec<f64>,
+}
+
+/// Everything that the next steps of an environment depend on, and its last observation.
 pub(crate) struct Saved {
     /// The scenario's name.
     pub(crate) scenario: String,
@@ -35,6 +42,8 @@ pub(crate) struct Saved {
     /// The newest picture, the one before it, the newest one in the size of the observation, and the pictures of the
     /// observed steps.
     pub(crate) pictures: Option<[Vec<u8>; 4]>,
+    /// The numbers of the last observation; `None` before the first one.
+    pub(crate) last: Option<Observed>,
     /// The console's state, in mGBA's format.
     pub(crate) machine: Vec<u8>,
 }
@@ -58,6 +67,13 @@ impl Saved {
         self.pictures.is_some().encode(&mut out);
         for part in self.pictures.iter().flatten() {
             part.encode(&mut out);
+        }
+        self.last.is_some().encode(&mut out);
+        if let Some(Observed { memory, info }) = &self.last {
+            (memory.len() as u32).encode(&mut out);
+            memory.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+            (info.len() as u32).encode(&mut out);
+            info.iter().for_each(|number| put_real(&mut out, *number));
         }
         self.machine.encode(&mut out);
         let mut encoder = ZlibEncoder::new(MAGIC.to_vec(), Compression::fast());
@@ -97,9 +113,17 @@ impl Saved {
         } else {
             None
         };
+        let last = if reader.get()? {
+            let memory = (0..reader.get::<u32>()?).map(|_| array(reader).map(f32::from_le_bytes));
+            let memory = memory.collect::<Result<_, _>>()?;
+            let info = (0..reader.get::<u32>()?).map(|_| real(reader)).collect::<Result<_, _>>()?;
+            Some(Observed { memory, info })
+        } else {
+            None
+        };
         let machine = reader.get()?;
         reader.finish()?;
-        Ok(Saved { scenario, frames, earned, keys, over, random, histories, pictures, machine })
+        Ok(Saved { scenario, frames, earned, keys, over, random, histories, pictures, last, machine })
     }
 }
 

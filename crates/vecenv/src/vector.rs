@@ -127,8 +127,8 @@ impl VectorEnv {
     }
 
     /// Begins an episode in each environment for which `mask` is true or, without a mask, in all environments. If
-    /// `seeds` has a seed for such an environment, its random numbers start again from this seed. Rows of environments
-    /// that are not reset are unchanged.
+    /// `seeds` has a seed for such an environment, its random numbers start again from this seed. An environment that
+    /// is not reset writes its last observation again, such as that of a state from [`restore`](VectorEnv::restore).
     ///
     /// # Errors
     /// If the lengths do not match the number of environments, or a core cannot load its state.
@@ -152,10 +152,11 @@ impl VectorEnv {
         self.pool.threads()?.install(|| {
             self.envs.par_iter().zip(rows).zip(seeds).zip(chosen).with_max_len(1).try_for_each(
                 |(((env, mut row), seed), chosen)| {
+                    let env = &mut *env.lock();
                     if !chosen {
+                        env.write_last(&mut row);
                         return Ok(());
                     }
-                    let env = &mut *env.lock();
                     if let Some(seed) = seed {
                         env.seed(*seed);
                     }
@@ -307,7 +308,8 @@ impl VectorEnv {
         self.pool.threads()?.install(|| self.envs.par_iter().map(|env| env.lock().hash()).collect())
     }
 
-    /// The state of each environment for which `mask` is true: everything that its next steps depend on.
+    /// The state of each environment for which `mask` is true: everything that its next steps depend on, and its last
+    /// observation.
     ///
     /// # Errors
     /// If the length does not match the number of environments, or a state cannot be saved.

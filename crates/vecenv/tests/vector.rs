@@ -112,6 +112,35 @@ fn an_environment_continues_from_its_state() {
     }
 }
 
+#[test]
+fn a_reset_of_some_environments_returns_the_observations_of_loaded_states() {
+    let text = GAME.replace("\"ball_x\", ", "\"delta(ball_x)\", ");
+    let options = Options { envs: 2, ..Options::default() };
+    let new = || VectorEnv::new(task_of(&text, "play"), &options).unwrap();
+    let mut vector = new();
+    let mut arrays = Arrays::new(&vector, false);
+    vector.reset(&[Some(1), Some(2)], None, arrays.batch()).unwrap();
+    for _ in 0..25 {
+        vector.step(&[1, 2], arrays.batch()).unwrap();
+    }
+    let states = vector.save(&[true; 2]).unwrap();
+    let slices: Vec<Option<&[u8]>> = states.iter().map(Option::as_deref).collect();
+    let saved = arrays.clone();
+    for _ in 0..25 {
+        vector.step(&[2, 1], arrays.batch()).unwrap();
+    }
+    for mut other in [vector, new()] {
+        other.restore(&slices).unwrap();
+        let mut found = Arrays::new(&other, false);
+        other.reset(&[None, None], Some(&[true, false]), found.batch()).unwrap();
+        let (screen, memory, info) = (found.screens.len() / 2, found.memory.len() / 2, found.info.len() / 2);
+        assert_eq!(found.screens[screen..], saved.screens[screen..]);
+        assert_eq!(found.memory[memory..], saved.memory[memory..]);
+        assert_eq!(found.info[info..], saved.info[info..]);
+        assert_ne!(found.memory[..memory], saved.memory[..memory]);
+    }
+}
+
 fn task(scenario: &str) -> Task {
     task_of(GAME, scenario)
 }

@@ -135,15 +135,6 @@ class Arrays:
         finals = self.batch.final_info
         self.final_info = dict(zip(names, finals.reshape(count, -1).T, strict=True)) if finals.size else {}
 
-    def copy_from(self, other: Arrays, into: slice | Array = slice(None)) -> None:
-        """Copies the observations and the info of another set into the rows `into` of this set."""
-        pairs = [(self.observations, other.observations)]
-        if isinstance(self.observations, dict):
-            pairs = [(values, other.observations[name]) for name, values in self.observations.items()]
-        pairs += [(values, other.info[name]) for name, values in self.info.items()]
-        for to, values in pairs:
-            to[into] = values
-
     def _shaped(self, native: _native.VectorEnv, screens: Array, memory: Array) -> Observation:
         parts: dict[str, Array] = {}
         if native.screen_shape is not None:

@@ -49,8 +49,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many environments of one scenario in this process, on a pool of threads without the interpreter's lock.
 
     Steps and resets write their results into two sets of arrays in turn. So the result of a call does not change during
-    the next call, but the call after that overwrites it. A reset with a mask counts as a call, and so does the first
-    `recv` after a step or a reset. With `copy=True`, steps and resets return new arrays.
+    the next call, but the call after that overwrites it. A reset with a mask counts as a call. With `copy=True`, steps
+    and resets return new arrays.
 
     Args:
         game: The game file.
@@ -119,14 +119,15 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._has_buttons = self._native.button_names is not None
         self._arrays = (Arrays(self._native), Arrays(self._native))
         self._is_second = False
-        self._is_returned = False
-        """Whether `reset` or `step` has returned the set that `_is_second` chooses."""
+        """Whether the last `reset` or `step` has returned the second set."""
         self._bits = 1 << np.arange(len(self._native.button_names or []), dtype=np.int64)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begins episodes in all environments. With `options={"reset_mask": mask}`, only in those where `mask` is true.
+
+        For the other environments, returns their last observations. After `load_states`, these are those of the states.
 
         Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
         and so on. Without a seed, the random numbers of an environment continue; those of a new environment begin with
@@ -136,14 +137,11 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if mask is not None:
             mask = checked_mask(mask, "reset_mask", self.num_envs)
         seeds = checked_seeds(seed, self.num_envs)
-        is_second = not self._is_second
-        arrays = self._arrays[is_second]
-        if mask is not None:
-            # The other environments keep their rows. The arrays of the last step do not change, because the program may
-            # still need the rewards of the episodes that ended.
-            arrays.copy_from(self._arrays[self._is_second])
+        # The arrays of the last step do not change, because the program may still need the rewards of the episodes that
+        # ended.
+        arrays = self._arrays[not self._is_second]
         self._native.reset(seeds, mask, arrays.batch)
-        self._is_second, self._is_returned = is_second, True
+        self._is_second = not self._is_second
         observations = copy(arrays.observations) if self._copy else arrays.observations
         return observations, self._info(arrays)
 
@@ -159,7 +157,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         except TypeError:
             # The native part only accepts a contiguous array of 64-bit numbers. Convert other actions and try again.
             self._native.step(self._actions(actions, self.num_envs), arrays.batch)
-        self._is_second, self._is_returned = not self._is_second, True
+        self._is_second = not self._is_second
         if self._needs_more:
             return self._results(arrays)
         return (*arrays.results, arrays.masked_info.copy())
@@ -192,12 +190,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         wanted = self.batch_size if count is None else check_range(count, "count", 1, self.num_envs)
         arrays = Arrays(self._native, wanted)
         numbers = self._native.recv(wanted, arrays.batch)
-        # A reset of some environments also returns the present rows of the others, so one of the two sets must have them.
-        # The program may still use the set that the last `reset` or `step` returned, so the rows go into the other set.
-        if self._is_returned:
-            self._arrays[not self._is_second].copy_from(self._arrays[self._is_second])
-            self._is_second, self._is_returned = not self._is_second, False
-        self._arrays[self._is_second].copy_from(arrays, into=numbers)
         observations, rewards, terminated, truncated, info = self._results(arrays)
         info["env_id"] = numbers
         return observations, rewards, terminated, truncated, info
@@ -238,7 +230,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return [bytes(digest).hex() for digest in self._native.hashes()]
 
     def save_states(self, mask: npt.ArrayLike | None = None) -> list[bytes | None]:
-        """Saves each environment: everything that its next steps depend on.
+        """Saves each environment: everything that its next steps depend on, and its last observation.
 
         Args:
             mask: Which environments to save. The result has None for the others. Without a mask, all are saved.
