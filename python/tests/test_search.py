@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,30 @@ def test_a_saved_search_continues_as_if_it_had_not_been_interrupted(tmp_path: Pa
     (tmp_path / "search.zip").write_bytes(b"nothing")
     with pytest.raises(InvalidData, match="not a saved search"):
         GoExplore.load(tmp_path / "search.zip", explorer())
+
+
+def test_a_damaged_search_is_refused(tmp_path: Path) -> None:
+    runner = explorer(goal=None)
+    saved = GoExplore(runner, seed=5, batch=8, steps=10)
+    saved.step()
+    file = tmp_path / "search.zip"
+    saved.save(file)
+    content = file.read_bytes()
+    with zipfile.ZipFile(file) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    head = json.loads(parts["search.json"])
+    head["entries"][1][1] = "high"
+    for text in ("[" * 100_000, "9" * 5000, json.dumps(head)):
+        with zipfile.ZipFile(file, "w") as other:
+            for name, part in (parts | {"search.json": text}).items():
+                other.writestr(name, part)
+        with pytest.raises(InvalidData, match="is not a saved search, or is damaged"):
+            GoExplore.load(file, runner)
+    file.write_bytes(content[:100] + content[200:])
+    with pytest.raises(InvalidData, match="is not a saved search, or is damaged"):
+        GoExplore.load(file, runner)
+    with pytest.raises(FileNotFoundError):
+        GoExplore.load(tmp_path / "none.zip", runner)
 
 
 def test_a_search_with_a_used_explorer_is_like_one_with_a_new_explorer(tmp_path: Path) -> None:

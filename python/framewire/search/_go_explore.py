@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -253,11 +254,12 @@ class GoExplore:
                     for number, name in zip(numbers, runner.states.add(states), strict=True):
                         entries[number].state = name
                         search.archive.best[entries[number].cell] = number
-        except (zipfile.BadZipFile, KeyError, IndexError, ValueError, TypeError) as error:
-            if isinstance(error, FramewireError):
+            runner.learn(search.archive.known())
+        except (zipfile.BadZipFile, LookupError, OSError, OverflowError, RecursionError, TypeError, ValueError) as error:
+            # zipfile moves to a place before the start of the file if bytes are missing.
+            if isinstance(error, FramewireError) or (isinstance(error, OSError) and error.errno != errno.EINVAL):
                 raise
             raise InvalidData(f"{os.fspath(path)} is not a saved search, or is damaged: {error}") from None
-        runner.learn(search.archive.known())
         return search
 
 
