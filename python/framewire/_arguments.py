@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,11 @@ def check_seconds(value: float, name: str, least: float) -> float:
     if not isinstance(value, (int, float, np.integer, np.floating)) or not value >= least:
         raise InvalidRequest(f"{name} is {shown(value)}; use a number of seconds of at least {least:g}", parameter=name)
     return float(min(value, MAX_SECONDS))
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """The path with its current meaning, for use after the program may have changed its current folder."""
+    return str(Path(path).absolute())
 
 
 def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:

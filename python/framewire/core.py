@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from framewire import _native
-from framewire._arguments import cheat_number, codes_text, whole
+from framewire._arguments import absolute, cheat_number, codes_text, whole
 from framewire._core_batch import CoreBatch
 from framewire._core_files import CoreRecording, CoreRecordings, CoreSnapshots
 from framewire._core_memory import CoreMemory, number32, u32
@@ -138,14 +138,14 @@ class Core(CoreMemory):
         for name, text in (("gb_model", gb_model), ("gb_palette", gb_palette), ("save_type", save_type)):
             if text is not None and not isinstance(text, str):
                 raise InvalidRequest(f"{name} is {text!r}; use a text or None", parameter=name)
-        self._rom = os.fspath(rom)
+        self._rom = absolute(rom)
         self._files = _paths(symbols)
         self._clock = clock
-        self._data = None if data is None else os.fspath(data)
+        self._data = absolute(data) if data else None
         self._options: _native.GameOptions = {
-            "patch": None if patch is None else os.fspath(patch),
+            "patch": None if patch is None else absolute(patch),
             "cheats": _paths(cheats),
-            "bios": None if bios is None else os.fspath(bios),
+            "bios": None if bios is None else absolute(bios),
             "gb_model": gb_model,
             "gb_palette": gb_palette,
             "sgb_borders": sgb_borders,
@@ -377,7 +377,7 @@ class Core(CoreMemory):
         Raises:
             Conflict: A recording is being made.
         """
-        rom, options = os.fspath(path), self._options
+        rom, options = absolute(path), self._options
         if rom != self._rom:
             options = {**options, "patch": None, "cheats": [], "bios": None, "save_type": None}
         core = self._open(rom, options, self._core)
@@ -629,6 +629,6 @@ def _mask(names: Sequence[str]) -> int:
 
 
 def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Converts one path, or several, to a list of texts."""
+    """Converts one path, or several, to a list of absolute paths."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    return [os.fspath(path) for path in several]
+    return [absolute(path) for path in several]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import framewire.envs
+from framewire import search
 from framewire.core import Core, load
 from framewire.errors import Conflict, FramewireError, InvalidData, InvalidRequest, RomError, WaitTimeout
 
@@ -356,6 +359,28 @@ def test_a_game_is_patched_and_has_cheats(tmp_path: Path) -> None:
         core.load(other)
         core.advance(2)
         assert (core.info().title, core.read(0x02030000)) == ("FRAMEWIRE", 0)
+
+
+def test_relative_paths_keep_their_meaning_when_the_program_changes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rom, symbols = "framewire-demo.gba", "memory-map.toml"
+    for name in ("demo.toml", rom, symbols):
+        shutil.copy(DATA / name, tmp_path)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    env = framewire.envs.make("demo.toml", "memory", rom=rom)
+    env.reset(seed=1)
+    runner = search.Explorer("demo.toml", "memory", rom=rom, cell="lives")
+    with load(rom, symbols=symbols, data="data") as core:
+        monkeypatch.chdir(tmp_path / "other")
+        copy.deepcopy(env).close()
+        copy.deepcopy(runner)
+        copy.deepcopy(core).close()
+        core.snapshots.save("now")
+    env.close()
+    assert not list((tmp_path / "other").iterdir())
+    assert list((tmp_path / "data").iterdir())
 
 
 def test_a_copy_keeps_frozen_numbers(game: Core) -> None:

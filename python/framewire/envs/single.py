@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 from framewire import _native
-from framewire._arguments import whole
+from framewire._arguments import absolute, whole
 from framewire.core import Core, EnvironmentCore
 from framewire.envs._spaces import (
     FRAME_RATE,
@@ -62,9 +62,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
                 parameter="render_mode",
                 accepts="rgb_array, human",
             )
-        game = os.fspath(game)
-        self._window = Window(game) if render_mode == "human" else None
-        rom = None if rom is None else os.fspath(rom)
+        self._window = Window(os.fspath(game)) if render_mode == "human" else None
+        game = absolute(game)
+        rom = None if rom is None else absolute(rom)
         self._native = _native.VectorEnv(
             game, scenario, 1, rom=rom, threads=1, autoreset="Disabled", render=render_mode is not None
         )

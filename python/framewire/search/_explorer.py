@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from framewire._arguments import check_threads
+from framewire._arguments import absolute, check_threads
 from framewire._data import demo_game
 from framewire.search._branches import Cell, Found, Job, Rollout, States
 from framewire.search._solution import Solution
@@ -76,12 +76,12 @@ class Explorer:
         game = demo_game() if game is None else game
         self.cells = [cell] if isinstance(cell, str) else list(cell)
         self._arguments: dict[str, Any] = {
-            "game": os.fspath(game),
+            "game": absolute(game),
             "scenario": scenario,
             "score": score,
             "goal": goal,
             "cell": self.cells,
-            "rom": None if rom is None else os.fspath(rom),
+            "rom": None if rom is None else absolute(rom),
             "threads": threads,
         }
         self._native = _native.Explorer(**self._arguments)
