@@ -311,10 +311,8 @@ class Session:
                 f"the request {pending.method} has {len(pending.message)} bytes; the server accepts {MOST_BYTES} (8 MiB). "
                 "Bytes are sent as base64, which is a third longer; send them in parts",
             )
-        if self.open and len(self._in_flight) < IN_FLIGHT:
-            self._send(pending)
-        else:
-            self._unsent.append(pending)
+        self._unsent.append(pending)
+        self._send_unsent()
 
     def abandon(self, pending: Pending) -> None:
         """Stops waiting for a request. Its reply will be dropped."""
@@ -331,8 +329,8 @@ class Session:
 
     def notify(self, method: str, params: dict[str, Json]) -> None:
         """Sends a request without a reply, if there is a connection."""
-        if self.open and self._protocol is not None:
-            self._protocol.send_text(_encode({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+        if (protocol := self._writable()) is not None:
+            protocol.send_text(_encode({"jsonrpc": "2.0", "method": method, "params": params}).encode())
 
     def subscribe(self, subscription: Subscription) -> None:
         """Begins a subscription."""
@@ -362,17 +360,21 @@ class Session:
         self._keys_left -= 1
         return self._keys_left >= 0
 
-    def _send(self, pending: Pending) -> None:
-        assert self._protocol is not None
+    def _writable(self) -> ClientProtocol | None:
+        """The connection, if it accepts messages. The server can end it with the same data as the last replies."""
+        return self._protocol if self.open and self._protocol and self._protocol.state is State.OPEN else None
+
+    def _send(self, pending: Pending, protocol: ClientProtocol) -> None:
         self._in_flight[pending.id] = pending
         if pending.sends == 0:
             pending.sent = time.monotonic()
         pending.sends += 1
-        self._protocol.send_text(pending.message)
+        protocol.send_text(pending.message)
 
     def _send_unsent(self) -> None:
-        while self._unsent and len(self._in_flight) < IN_FLIGHT:
-            self._send(self._unsent.popleft())
+        protocol = self._writable()
+        while protocol is not None and self._unsent and len(self._in_flight) < IN_FLIGHT:
+            self._send(self._unsent.popleft(), protocol)
 
     # The connection.
 
@@ -426,12 +428,13 @@ class Session:
         self.open = True
         # All subscriptions are begun again below, on this connection.
         self._unsent = deque(each for each in self._unsent if not isinstance(each, _Subscribing))
-        for subscription in self.subscriptions:
-            self._last_id += 1
-            again = _Subscribing(self, subscription)
-            again.id = self._last_id
-            again.message = _request(again, again.params)
-            self._send(again)
+        if (protocol := self._writable()) is not None:
+            for subscription in self.subscriptions:
+                self._last_id += 1
+                again = _Subscribing(self, subscription)
+                again.id = self._last_id
+                again.message = _request(again, again.params)
+                self._send(again, protocol)
         # Do not repeat requests whose keys the server may have forgotten: it would perform them again.
         since = time.monotonic() - KEY_LIFE
         forgotten = [each for each in self._unsent if each.lost is not None and each.lost <= since]
@@ -503,7 +506,8 @@ class Session:
             self._keys_left = 0
             pending.key, pending.repeatable = None, False
             pending.message = _request(pending, pending.params)
-            self._send(pending)
+            self._unsent.appendleft(pending)
+            self._send_unsent()
         else:
             pending.settle(None, failure)
 
@@ -599,13 +603,13 @@ class Session:
 
     def ping(self) -> None:
         """Sends a ping, if there is a connection. The server answers it at once."""
-        if self.open and self._protocol is not None:
-            self._protocol.send_ping(b"framewire")
+        if (protocol := self._writable()) is not None:
+            protocol.send_ping(b"framewire")
 
     def close(self) -> None:
         """Begins to close the connection."""
-        if self.open and self._protocol is not None:
-            self._protocol.send_close(1000)
+        if (protocol := self._writable()) is not None:
+            protocol.send_close(1000)
 
 
 class _Abandoned(Pending):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
 from websockets.sync.server import serve as serve_websockets
 
@@ -515,6 +516,43 @@ async def test_a_reply_that_cannot_be_read_ends_the_call(reply: str, error: type
             server.shutdown()
             thread.join(10)
     assert len(connections) == 2, "the request is not sent again"
+
+
+async def test_a_connection_that_ends_together_with_a_reply_is_replaced() -> None:
+    ends = [True, False, True, False]
+    deleted: list[object] = []
+    all_deleted = threading.Event()
+
+    def answer(connection: ServerConnection) -> None:
+        with suppress(ConnectionClosed):
+            for text in connection:
+                request = json.loads(text)
+                if "id" not in request:  # the client deletes the watch of `evaluate`
+                    deleted.append(request["params"]["id"])
+                    if len(deleted) == 2:
+                        all_deleted.set()
+                    continue
+                reply = {"id": request["id"], "result": {"id": len(ends), "values": {"x": 5}}}
+                connection.protocol.send_text(json.dumps(reply).encode())
+                if ends.pop(0):
+                    connection.protocol.send_close(1001, "the server is stopping")
+                connection.socket.sendall(b"".join(connection.protocol.data_to_send()))
+
+    with serve_websockets(answer, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        try:
+            with framewire.connect(url) as client:
+                assert [client.evaluate("x") for _ in range(2)] == [5, 5]
+            async with await aio.connect(url) as asynchronous:
+                assert [await asyncio.wait_for(asynchronous.evaluate("x"), 10) for _ in range(2)] == [5, 5]
+            await asyncio.to_thread(all_deleted.wait, 10)
+        finally:
+            server.shutdown()
+            thread.join(10)
+    # The watches of the other calls have ended with their connections.
+    assert deleted == [3, 1]
 
 
 async def test_a_cancelled_request_is_not_sent_again(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
