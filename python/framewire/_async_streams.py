@@ -102,6 +102,12 @@ class AsyncWatch(AsyncBaseStream[Change]):
         self._transport.unsubscribe(self._subscription, "the watch was closed; call watch() again")
 
     def _take(self, name: str, data: Mapping[str, Any]) -> None:
+        try:
+            self._read(name, data)
+        except calls.UNREADABLE as error:
+            raise calls.unreadable(f"event {name} of a watch", error) from error
+
+    def _read(self, name: str, data: Mapping[str, Any]) -> None:
         # This client drops events that are not read in time. A `missed` event contains the number of events that the
         # server dropped.
         lost = self._subscription.dropped - self._dropped
@@ -189,13 +195,16 @@ class AsyncAudio(AsyncBaseStream[AudioChunk]):
                 message = await self._socket.recv()
             except ConnectionClosed as error:
                 raise ConnectionLost(f"the sound ended: {error}; call audio() again") from None
-            if isinstance(message, str):
-                news = json.loads(message)
-                self._rate = news.get("rate", self._rate)
-                self._missed += news.get("missed", 0)
-            else:
-                missed, self._missed = self._missed, 0
-                return AudioChunk(np.frombuffer(message, "<i2").reshape(-1, 2), self._rate, missed)
+            try:
+                if isinstance(message, str):
+                    news = json.loads(message)
+                    self._rate = news.get("rate", self._rate)
+                    self._missed += news.get("missed", 0)
+                else:
+                    missed, self._missed = self._missed, 0
+                    return AudioChunk(np.frombuffer(message, "<i2").reshape(-1, 2), self._rate, missed)
+            except calls.UNREADABLE as error:
+                raise calls.unreadable("sound", error) from error
 
     async def close(self) -> None:
         """Ends the sound."""

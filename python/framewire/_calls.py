@@ -54,6 +54,17 @@ CleanUp = Callable[[Json], tuple[str, dict[str, Json]]]
 MOST_FRAMES = 3600
 """The largest number of frames in one `advance`."""
 
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""The exceptions of functions that read something of an unexpected form."""
+
+
+def unreadable(what: str, error: Exception) -> FramewireError:
+    """The exception for something that the server sent in an unexpected form. `error` is one of `UNREADABLE`."""
+    return FramewireError(
+        f"the server's {what} does not have the expected form ({type(error).__name__}: {error}); use the same version of "
+        "Framewire in the server and in this program"
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
@@ -77,11 +88,8 @@ class Call(Generic[T]):
             return self.parse(result)
         except FramewireError:
             raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise FramewireError(
-                f"the server's result of {self.method} does not have the expected form ({type(error).__name__}: {error}); "
-                "use the same version of Framewire in the server and in this program"
-            ) from error
+        except UNREADABLE as error:
+            raise unreadable(f"result of {self.method}", error) from error
 
 
 @dataclass(frozen=True, slots=True)

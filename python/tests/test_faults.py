@@ -518,6 +518,43 @@ async def test_a_reply_that_cannot_be_read_ends_the_call(reply: str, error: type
     assert len(connections) == 2, "the request is not sent again"
 
 
+async def test_an_event_or_a_sound_that_cannot_be_read_is_reported() -> None:
+    sounds: list[str | bytes] = ["[" * 100_000, "5", '{"missed": "many"}', b"odd"]
+
+    def answer(connection: ServerConnection) -> None:
+        assert connection.request is not None
+        if connection.request.path == "/v1/audio":
+            for sound in sounds:
+                connection.send(sound)
+        for text in connection:
+            connection.send(json.dumps({"id": json.loads(text)["id"], "result": {"subscription": 1}}))
+            event = {"subscription": 1, "id": "1", "event": "values", "data": {"values": 5}}
+            connection.send(json.dumps({"method": "event", "params": event}))
+
+    with serve_websockets(answer, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        try:
+            with framewire.connect(url) as client:
+                with pytest.raises(
+                    framewire.FramewireError, match="event values of a watch does not have the expected form"
+                ):
+                    client.watch("score")
+                with client.audio() as audio:
+                    for _ in sounds:
+                        with pytest.raises(framewire.FramewireError, match="sound does not have the expected form"):
+                            audio.next()
+            async with await aio.connect(url) as asynchronous:
+                with pytest.raises(
+                    framewire.FramewireError, match="event values of a watch does not have the expected form"
+                ):
+                    await asynchronous.watch("score")
+        finally:
+            server.shutdown()
+            thread.join(10)
+
+
 async def test_a_connection_that_ends_together_with_a_reply_is_replaced() -> None:
     ends = [True, False, True, False]
     deleted: list[object] = []
