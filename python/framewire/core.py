@@ -25,7 +25,7 @@ from framewire._core_batch import CoreBatch
 from framewire._core_files import CoreRecording, CoreRecordings, CoreSnapshots
 from framewire._core_memory import CoreMemory, number32, u32
 from framewire._core_streams import CoreAudio, CoreEvents, CoreWatch, Held
-from framewire.errors import Conflict, InvalidRequest, NotFound, Unsupported, WaitTimeout
+from framewire.errors import Conflict, InvalidRequest, NotFound, Unsupported, WaitTimeout, shown
 from framewire.memory import Memory
 from framewire.model import (
     Cheat,
@@ -358,8 +358,8 @@ class Core(CoreMemory):
         """Accepts only `"unlimited"`, because frames always run as fast as possible."""
         if speed != "unlimited":
             raise Unsupported(
-                f"speed is {speed!r}, but an emulator in this process runs frames as fast as it can; use 'unlimited', or "
-                "framewire serve for other speeds",
+                f"speed is {shown(speed)}, but an emulator in this process runs frames as fast as it can; use 'unlimited', "
+                "or framewire serve for other speeds",
                 parameter="speed",
                 accepts="unlimited",
             )
@@ -427,7 +427,7 @@ class Core(CoreMemory):
             frame: If given, frames run until this frame before the picture is taken.
         """
         if frame is not None:
-            left = whole(frame, "frame") - self.frame()
+            left = u32(frame, "frame", 0) - self.frame()
             if left < 0:
                 raise InvalidRequest(
                     f"frame {frame} has passed; the emulator is in frame {self.frame()}", parameter="frame"

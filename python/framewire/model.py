@@ -372,7 +372,7 @@ def sequence_text(presses: Presses) -> str:
         return presses
     try:
         return " ".join(f"{'+'.join(key_names(keys)) or '.'}:{frames}" for keys, frames in presses)
-    except (TypeError, ValueError) as error:
+    except (RecursionError, TypeError, ValueError) as error:
         if isinstance(error, InvalidRequest):
             raise
         raise InvalidRequest(

@@ -158,6 +158,33 @@ def test_wrong_options_of_a_vector_are_refused(options: dict[str, Any], message:
         framewire.envs.make_vec(scenario="memory", **{"num_envs": 2, **options})
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v, _: v.reset(seed=10**5000),
+        lambda v, deep: v.reset(seed=[deep, 1]),
+        lambda v, _: v.step([10**5000, 0]),
+        lambda v, deep: v.step(deep),
+        lambda v, deep: v.send(deep, deep),
+        lambda v, deep: v.recv(deep),
+        lambda v, deep: v.load_states([deep, None]),
+        lambda _, deep: framewire.envs.make_vec(scenario="memory", num_envs=1, autoreset_mode=deep),
+        lambda _, deep: framewire.envs.make_vec(scenario="memory", num_envs=1, render_mode=deep),
+        lambda *_: framewire.envs.make_vec(scenario="memory", num_envs=10**5000),
+        lambda *_: framewire.envs.make_vec(scenario="memory", num_envs=1, batch_size=10**5000),
+    ],
+)
+def test_values_that_cannot_be_shown_are_refused(
+    vector: GameVectorEnv, call: Callable[[GameVectorEnv, Any], object]
+) -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(InvalidRequest):
+        call(vector, deep)
+    vector.step([0, 1])
+
+
 def test_a_damaged_state_is_refused(vector: GameVectorEnv) -> None:
     before = vector.state_hashes()
     state = vector.save_states()[0]

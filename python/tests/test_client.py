@@ -509,6 +509,10 @@ def nested(levels: int) -> list[Any]:
             "address is a value of type list that is too large to be shown; use a whole number",
         ),
         (
+            lambda e: e.play([("A", nested(100_000))]),
+            "presses is a value of type list that is too large to be shown; use text",
+        ),
+        (
             lambda e: e.press(nested(100_000)),
             "keys is a value of type list that is too large to be shown; use names of keys",
         ),

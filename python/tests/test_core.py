@@ -306,6 +306,8 @@ def test_bad_input_says_what_is_accepted(game: Core, tmp_path: Path) -> None:
         game.write("lives", 70000)
     with pytest.raises(InvalidRequest, match="value is 18446744073709551616; use a number from"):
         game.write("lives", 2**64)
+    with pytest.raises(InvalidRequest, match=r"frame is 1000.*; use a number from 0 to 4294967295"):
+        game.screen(frame=10**30)
     with pytest.raises(InvalidRequest, match="areas contains 'wram'; use dictionaries"):
         game.find(text="A", areas=["wram"])  # type: ignore[list-item]
     for number in (10**39, "1"):

@@ -48,7 +48,7 @@ def checked_seed(seed: object) -> int | None:
         return None
     number = whole(seed, "seed")
     if not 0 <= number < 1 << 64:
-        raise InvalidRequest(f"seed is {number}; use a number from 0 to 2**64 - 1, or None", parameter="seed")
+        raise InvalidRequest(f"seed is {shown(number)}; use a number from 0 to 2**64 - 1, or None", parameter="seed")
     return number
 
 
@@ -67,7 +67,7 @@ def checked_seeds(seed: int | Iterable[int | None] | None, count: int) -> list[i
         return list(range(first, first + count))
     if isinstance(seed, (str, bytes)) or not np.iterable(seed):
         accepts = "a whole number, or a list with one for each environment"
-        raise InvalidRequest(f"seed is {seed!r}; use {accepts}", parameter="seed", accepts=accepts)
+        raise InvalidRequest(f"seed is {shown(seed)}; use {accepts}", parameter="seed", accepts=accepts)
     return [checked_seed(each) for each in seed]
 
 
@@ -75,7 +75,7 @@ def check_action_size(action: int, native: _native.VectorEnv) -> None:
     """Checks that the number of an action fits into 64 bits. The native part checks the rest."""
     if not _INT64.min <= action <= _INT64.max:
         last = len(native.action_names or []) - 1
-        raise InvalidRequest(f"there is no action {action}; use a number from 0 to {last}", parameter="action")
+        raise InvalidRequest(f"there is no action {shown(action)}; use a number from 0 to {last}", parameter="action")
 
 
 def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:

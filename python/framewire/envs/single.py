@@ -26,7 +26,7 @@ from framewire.envs._spaces import (
     rows_of,
 )
 from framewire.envs._window import Window
-from framewire.errors import InvalidRequest
+from framewire.errors import InvalidRequest, shown
 from framewire.model import file_bytes
 
 
@@ -58,7 +58,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         if render_mode not in (None, "rgb_array", "human"):
             raise InvalidRequest(
-                f"render_mode is {render_mode!r}; use 'rgb_array', 'human' or None",
+                f"render_mode is {shown(render_mode)}; use 'rgb_array', 'human' or None",
                 parameter="render_mode",
                 accepts="rgb_array, human",
             )

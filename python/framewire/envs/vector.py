@@ -28,7 +28,7 @@ from framewire.envs._spaces import (
     observation_space,
     rows_of,
 )
-from framewire.errors import InvalidRequest
+from framewire.errors import InvalidRequest, shown
 from framewire.model import array_of, file_bytes
 
 _MAX_ENVS = 65_536
@@ -38,10 +38,12 @@ def checked_mode(autoreset_mode: AutoresetMode | str) -> AutoresetMode:
     """Checks an autoreset mode, which can be given by its name."""
     try:
         return AutoresetMode(autoreset_mode)
-    except ValueError:
+    except (RecursionError, ValueError):
         accepted = ", ".join(mode.value for mode in AutoresetMode)
         raise InvalidRequest(
-            f"autoreset_mode is {autoreset_mode!r}; use one of {accepted}", parameter="autoreset_mode", accepts=accepted
+            f"autoreset_mode is {shown(autoreset_mode)}; use one of {accepted}",
+            parameter="autoreset_mode",
+            accepts=accepted,
         ) from None
 
 
@@ -81,7 +83,9 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.closed = True
         if render_mode not in (None, "rgb_array"):
             raise InvalidRequest(
-                f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
+                f"render_mode is {shown(render_mode)}; use 'rgb_array' or None",
+                parameter="render_mode",
+                accepts="rgb_array",
             )
         mode = checked_mode(autoreset_mode)
         check_threads(threads)
@@ -89,7 +93,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.batch_size = num_envs if batch_size is None else whole(batch_size, "batch_size")
         if not 1 <= self.batch_size <= num_envs:
             raise InvalidRequest(
-                f"batch_size is {batch_size}; use a number from 1 to num_envs, which is {num_envs}", parameter="batch_size"
+                f"batch_size is {shown(batch_size)}; use a number from 1 to num_envs, which is {num_envs}",
+                parameter="batch_size",
             )
         self._native = _native.VectorEnv(
             os.fspath(game),
@@ -175,7 +180,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 raise InvalidRequest("there are actions but no environments; give one action for each", parameter="actions")
             return
         if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
-            raise InvalidRequest(f"env_id is {env_id!r}; use a list of environment numbers", parameter="env_id")
+            raise InvalidRequest(f"env_id is {shown(env_id)}; use a list of environment numbers", parameter="env_id")
         values = self._actions(actions, len(numbers))
         self._native.send(np.ascontiguousarray(numbers, dtype=np.int64), values)
 
@@ -202,8 +207,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         # check refuses float64.
         if values.dtype == np.uint64:
             check_action_size(int(values.max(initial=0)), self._native)
-        elif values.dtype.kind == "O":
-            for value in values.flat:
+        elif values.dtype.kind == "O" and values.ndim == 1:
+            for value in values:
                 if isinstance(value, (int, np.integer)):
                     check_action_size(int(value), self._native)
         if values.ndim != 1 or values.dtype.kind not in "iu":
