@@ -480,7 +480,7 @@ observe.memory = ["frame"]
         let symbols =
             [pair("map.toml", "\"map.toml\""), pair("b.sym", "'b.sym'"), pair("c.toml", "\"\\x63.toml\"")];
         let (one, two) = (pair("ü.ss0", "\"ü.ss0\""), pair("two.ss0", "\"\"\"two.ss0\"\"\""));
-        assert_eq!(listed(Some("one")), [&symbols[..], &[one.clone()]].concat());
+        assert_eq!(listed(Some("one")), [&symbols[..], std::slice::from_ref(&one)].concat());
         assert_eq!(listed(None), [&symbols[..], &[one, two]].concat());
         let error = NamedFiles::parse(Path::new("game.toml"), "[game]\n", None).unwrap_err().to_string();
         assert_eq!(error, "game.toml:1:1: missing field `name`");
