@@ -79,5 +79,8 @@ pub const MAX_RANGE: usize = 32 << 20;
 /// this picture has the console's own size, the state is below 1 MiB.
 pub const MAX_STATE_SIZE: usize = 16 << 20;
 
+/// The largest script that is loaded from a file, in bytes.
+pub const MAX_SCRIPT: u64 = 16 << 20;
+
 /// The largest battery save that is accepted, in bytes; a real one has up to 128 KiB and a few bytes for a clock.
 pub const MAX_SAVE_SIZE: usize = 1 << 20;

@@ -1,13 +1,11 @@
 use std::ffi::CString;
 use std::path::Path;
 
+use crate::MAX_SCRIPT;
 use crate::core::{Core, c_path};
 use crate::error::Error;
 use crate::log::Level;
 use crate::sys::Status;
-
-/// The largest script that is loaded from a file, in bytes.
-const MAX_SCRIPT: u64 = 16 << 20;
 
 /// Lua scripts, with the globals that mGBA's window gives them: `emu`, `console`, `callbacks`, `socket`, `util`, `C`.
 ///

@@ -234,7 +234,8 @@ fn lua(path: &Path) -> Finding {
 /// Checks that a file is valid Lua. Does not run its code.
 #[cfg(feature = "embedded")]
 fn check_lua(path: &Path) -> anyhow::Result<()> {
-    let source = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let source = framewire_files::read(path, framewire_libmgba::MAX_SCRIPT)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let mut core = framewire_libmgba::Core::from_bytes(choose::DEMO_ROM)?;
     core.attach_scripts(|_, _| {})?;
     // Lua compiles all of this, and then runs only the `return`.
