@@ -107,10 +107,9 @@ static bool is_blocked_forever(const struct GBSerializedState* state) {
 	return GBSerializedCpuFlagsIsBlocked(flags) && !is_due(remaining, &state->memory.hdmaNext);
 }
 
-/* Whether the timer of a Game Boy has to make so many steps at once that its counter overflows twice before its
- * interrupt is due. Then libmgba schedules the interrupt twice, and its list of events becomes a circle. In every state
- * that libmgba saves, the next step comes in time and has at most 544 cycles, and a pending interrupt is due after at
- * most 14 cycles. */
+/* Whether the timer of a Game Boy is so late that its counter overflows twice before its interrupt is due. Then
+ * libmgba schedules the interrupt twice, and its list of events becomes a circle. In every state that libmgba saves, the
+ * next step comes in time and has at most 544 cycles, and a pending interrupt is due after at most 14 cycles. */
 static bool has_broken_timer(const struct GBSerializedState* state) {
 	bool pending = GBSerializedTimerFlagsIsIrqPending(state->timer.flags);
 	return load_number(&state->timer.nextEvent) < -0x200 || load_number(&state->timer.nextDiv) > 0x400 ||
@@ -142,7 +141,7 @@ static bool is_endless(enum mPlatform platform, const void* data) {
 	return !frame && !mode && state->io[GB_REG_BANK] != 0xFF;
 }
 
-/* Whether libmgba would write the packets of a Super Game Boy's command behind its memory for them. This memory has room
+/* Whether libmgba would write the packets of a Super Game Boy's command past its memory for them. This memory has room
  * for eight packets. The state says how many are in it, and how many are still to come. */
 static bool has_too_many_packets(enum mPlatform platform, const void* data) {
 	const struct GBSerializedState* state = data;

@@ -43,7 +43,7 @@ export class Server {
     const all = ["serve", "--listen", listen, "--quiet", ...args];
     const child = spawn(PROGRAM, all, {
       cwd: folder,
-      // The folder for snapshots and recordings, and the one for the demo game, which a killed server leaves behind.
+      // The folder for snapshots and recordings, and the one for the demo game, which a killed server does not remove.
       env: { ...process.env, XDG_DATA_HOME: folder, TMPDIR: folder },
       stdio: ["ignore", "pipe", "inherit"],
     });

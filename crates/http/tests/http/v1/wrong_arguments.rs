@@ -149,7 +149,7 @@ fn each_wrong_argument_of_a_convenience_operation_is_400_and_the_error_names_it(
 }
 
 #[test]
-fn an_expression_whose_value_is_no_address_is_refused_before_any_operation_is_performed() {
+fn an_expression_whose_value_cannot_be_an_address_is_refused_before_any_operation_is_performed() {
     let server = Server::paused();
     for address in ["-1", "-0x1", "4294967296", "0xffffffff + 1", "2 - 3"] {
         for mut operation in [
