@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::backend::Problem;
+use crate::picture::PictureOptions;
 use crate::session::Session;
 use crate::tools::{ToolError, set};
 
@@ -18,8 +19,8 @@ pub(crate) struct Run<'a> {
     pub(crate) values: &'a [String],
     /// Expressions to evaluate at the beginning and at the end.
     pub(crate) watched: &'a [String],
-    /// Whether to take a picture at the end.
-    pub(crate) picture: bool,
+    /// Take a picture at the end, which will be changed in this way.
+    pub(crate) picture: Option<&'a PictureOptions>,
     /// The idempotency key. A run that is repeated with the same key is performed only once.
     pub(crate) key: Option<&'a str>,
 }
@@ -131,15 +132,20 @@ impl Run<'_> {
             params["ops"] = json!([evaluate(watched)]);
             then.push(evaluate(watched));
         }
-        if picture {
+        if picture.is_some() {
             then.push(json!({"op": "screenshot"}));
         }
         params["then"] = then.into();
         set(&mut params, "idempotency_key", key);
+        // The first thing that is awaited, so that calls run their frames in the order in which they began.
         let _playing = session.playing.lock().await;
+        // The size of the picture depends on the game. A wrong `crop` must fail before the frames are played.
+        if let Some(options) = picture.filter(|options| options.crop.is_some()) {
+            options.check_for(&look(session, &[], true).await?.2)?;
+        }
         let mut reply = session.call("run", params).await.map_err(about_watch)?;
         let (mut before, mut after) = (take_values(&mut reply, "ops")?, take_values(&mut reply, "then")?);
-        let picture = if picture { after.pop().unwrap_or_default() } else { Json::Null };
+        let picture = if picture.is_some() { after.pop().unwrap_or_default() } else { Json::Null };
         let watched = [&mut before, &mut after].map(|values| values.pop().unwrap_or_default());
         let reply: RunReply = serde_json::from_value(reply)
             .map_err(|error| ToolError(format!("the server's reply to run cannot be read: {error}")))?;

@@ -102,10 +102,6 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
     }
     if let Some(picture) = &picture {
         picture.check()?;
-        // The size of the picture depends on the game. A wrong `crop` must fail before the frames are played.
-        if picture.crop.is_some() {
-            picture.check_for(&play::look(&session, &[], true).await?.2)?;
-        }
     }
     if let Some(note) = &note {
         notes::check(&session, note)?;
@@ -119,7 +115,7 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         stop: &stop,
         values: &values,
         watched: &watched,
-        picture: picture.is_some(),
+        picture: picture.as_ref(),
         key: key.as_deref(),
     };
     let played = run.perform(&session).await.map_err(|error| about_keys(error, has_keys))?;
@@ -306,7 +302,7 @@ pub(super) async fn wait(session: Arc<Session>, given: Object) -> Result<Reply, 
     let WaitArguments { until, frames } = arguments(given)?;
     let step = StepArguments { hold: String::new(), until: Some(until), frames };
     let steps = vec![step.into_step()];
-    let run = Run { steps, stop: &[], values: &[], watched: &[], picture: false, key: None };
+    let run = Run { steps, stop: &[], values: &[], watched: &[], picture: None, key: None };
     // The client wrote no steps, so an error must not name one.
     let own = |ToolError(text): ToolError| ToolError(text.trim_start_matches("steps[0].").to_owned());
     let RunResult { frame, frames, ended, .. } = run.perform(&session).await.map_err(own)?;

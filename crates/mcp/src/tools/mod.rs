@@ -311,7 +311,11 @@ impl Tool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use framewire_media::png::Pixels;
     use futures_util::FutureExt;
+    use parking_lot::Mutex;
     use serde_json::json;
 
     use super::*;
@@ -664,6 +668,45 @@ mod tests {
         let steps = json!({"steps": [{"frames": 432_000}]});
         let ToolError(error) = acting::act(session, given(steps)).await.err().unwrap();
         assert_eq!(error, "steps[0].frames is 432000; accepted is a whole number");
+    }
+
+    /// A backend that takes a moment for each call, and keeps the keys of each run.
+    #[derive(Default)]
+    struct SlowBackend(Mutex<Vec<Json>>);
+
+    impl Backend for SlowBackend {
+        fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a> {
+            Box::pin(async move {
+                tokio::task::yield_now().await;
+                let picture = STANDARD.encode(Pixels { width: 1, height: 1, rgb: vec![0; 3] }.encode());
+                if method != "run" {
+                    return Ok(json!({"frame": 0, "results": [{"value": {}}, {"value": picture}]}));
+                }
+                self.0.lock().push(params["steps"][0]["sequence"].clone());
+                Ok(
+                    json!({"frame": 2, "why": "frames", "frames": 2, "steps": [{}], "then": [{"value": picture}]}),
+                )
+            })
+        }
+
+        fn only_reads(&self) -> bool {
+            false
+        }
+
+        fn stopped(&self) -> EndFuture<'_> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_with_crop_runs_its_frames_before_a_later_call_without() {
+        let backend = Arc::new(SlowBackend::default());
+        let session = Arc::new(Session::new(backend.clone(), Options::default(), Arc::default()));
+        let first = given(json!({"keys": "A:2", "picture": {"crop": [0, 0, 1, 1]}}));
+        let second = given(json!({"keys": "B:2"}));
+        let (first, second) = tokio::join!(acting::act(session.clone(), first), acting::act(session, second));
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(*backend.0.lock(), ["A:2", "B:2"]);
     }
 
     #[tokio::test]
