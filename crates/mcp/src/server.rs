@@ -45,11 +45,14 @@ pub const REVISIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2025_03_26,
 ];
 
-/// The methods that need parameters in all revisions, and what these are.
-const PARAMETERS: [(&str, &str); 3] = [
+/// The methods that need parameters, and what these are.
+const PARAMETERS: [(&str, &str); 6] = [
     ("tools/call", "the name of a tool, a string, and its arguments, an object"),
     ("prompts/get", "the name of a prompt, a string, and its arguments, an object of strings"),
     ("resources/read", "the uri of a resource, a string"),
+    ("resources/subscribe", "the uri of a resource, a string"),
+    ("resources/unsubscribe", "the uri of a resource, a string"),
+    ("subscriptions/listen", "notifications, an object"),
 ];
 
 /// Creates the session for a request, or returns the text of an error.
@@ -348,9 +351,15 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         CustomRequest { method, .. }: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(match PARAMETERS.iter().find(|(name, _)| *name == method) {
+        let has_handshake = context.protocol_version().is_none_or(|revision| revision.has_initialize());
+        let is_known = match method.as_str() {
+            "resources/subscribe" | "resources/unsubscribe" => has_handshake && !self.stands_alone(),
+            "subscriptions/listen" => !has_handshake,
+            _ => true,
+        };
+        Err(match PARAMETERS.iter().find(|(name, _)| is_known && *name == method) {
             Some((_, accepted)) => ErrorData::invalid_params(
                 format!("the parameters of {method} cannot be read; use {accepted}"),
                 None,
@@ -565,6 +574,8 @@ mod tests {
             ("tools/call", json!({"name": "act", "arguments": []}), -32602, "its arguments, an object"),
             ("tools/call", json!({}), -32602, "the name of a tool"),
             ("resources/read", json!({"uri": 5}), -32602, "the uri of a resource"),
+            ("resources/subscribe", json!({}), -32602, "the uri of a resource"),
+            ("subscriptions/listen", json!({}), -32601, "there is no method"),
             ("tools/cal", json!({}), -32601, "there is no method \"tools/cal\""),
         ] {
             connection.send(json!({"id": 2, "method": method, "params": params})).await;
