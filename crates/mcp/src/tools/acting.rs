@@ -152,9 +152,12 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
 
 /// The error in words of the client, which wrote `keys` and no steps.
 fn about_keys(ToolError(text): ToolError, has_keys: bool) -> ToolError {
+    if !has_keys {
+        return ToolError(text);
+    }
     match text.strip_prefix("steps[0].") {
-        Some(problem) if has_keys => ToolError(format!("keys: {problem}")),
-        _ => ToolError(text),
+        Some(problem) => ToolError(format!("keys: {problem}")),
+        None => ToolError(text.replacen("the steps take up to", "keys take", 1)),
     }
 }
 

@@ -248,7 +248,8 @@ pub(super) async fn record(session: Arc<Session>, given: Object) -> Result<Reply
     Ok(json.into())
 }
 
-/// Returns an error if a name is given and another recording is under way.
+/// Returns an error if a name is given and the recording that would be stopped has another name. That recording may
+/// have ended by itself.
 async fn check_running(session: &Session, name: Option<String>) -> Result<(), ToolError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(()) };
     let status = session.call("recordingUnderWay", json!({})).await?;
@@ -257,7 +258,7 @@ async fn check_running(session: &Session, name: Option<String>) -> Result<(), To
     if running.eq_ignore_ascii_case(&name) {
         return Ok(());
     }
-    Err(ToolError(format!("name is {name:?}, but {running} is being recorded; give this name, or none")))
+    Err(ToolError(format!("name is {name:?}, but the recording is {running}; give this name, or none")))
 }
 
 /// The error without the advice to use the field `replace`, which the tool `record` does not have.

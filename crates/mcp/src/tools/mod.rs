@@ -632,7 +632,7 @@ mod tests {
             (
                 "record",
                 json!({"action": "stop", "name": "other"}),
-                "name is \"other\", but run is being recorded",
+                "name is \"other\", but the recording is run",
             ),
         ] {
             let error = call(name, arguments.clone()).await.expect("an error");
@@ -668,6 +668,9 @@ mod tests {
         let steps = json!({"steps": [{"frames": 432_000}]});
         let ToolError(error) = acting::act(session, given(steps)).await.err().unwrap();
         assert_eq!(error, "steps[0].frames is 432000; accepted is a whole number");
+        let session = session_that_fails("the steps take up to 432000 frames; at most 216000 are accepted");
+        let ToolError(error) = acting::act(session, given(json!({"keys": "A:432000"}))).await.err().unwrap();
+        assert_eq!(error, "keys take 432000 frames; at most 216000 are accepted");
     }
 
     /// A backend that takes a moment for each call, and keeps the keys of each run.
