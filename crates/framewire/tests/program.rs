@@ -470,7 +470,7 @@ fn calls_that_arrive_together_run_their_frames_in_the_order_of_the_calls() {
 fn a_wait_that_ends_with_the_server_does_not_look_like_a_condition_that_is_not_true() {
     let (folder, _game) = folder_with_game();
     let mut server = Server::start(folder.path(), &["game.gba"], &[]);
-    let wait = program()
+    let mut wait = program()
         .args(["wait", "0", "--timeout", "60", "--url", &server.url])
         .stderr(Stdio::piped())
         .spawn()
@@ -481,6 +481,7 @@ fn a_wait_that_ends_with_the_server_does_not_look_like_a_condition_that_is_not_t
         metrics.body_mut().read_to_string().unwrap().contains("framewire_streams{kind=\"wait\"} 1")
     };
     while !has_begun() {
+        assert!(wait.try_wait().unwrap().is_none(), "the wait has ended");
         sleep(Duration::from_millis(20));
     }
     assert!(Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap().success());

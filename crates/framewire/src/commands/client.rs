@@ -376,7 +376,8 @@ impl Client {
 pub fn refused(status: u16, detail: &str) -> Failure {
     match status {
         400 | 404 | 413 | 422 => Failure::Input(detail.to_owned()),
-        503 if detail.starts_with(STOPPING) => Failure::Connection(detail.to_owned()),
+        // A 503, or a 408 if the request had not arrived completely.
+        408 | 503 if detail.starts_with(STOPPING) => Failure::Connection(detail.to_owned()),
         401 => Failure::Refused(format!(
             "{detail}\n  name the file of the server's token with --token-file, or put the token into FRAMEWIRE_TOKEN"
         )),
