@@ -180,6 +180,8 @@ void fw_save_unload(struct fw_core*);
 /* The index counts only saves that are not temporary. Returns false if there is no save with this index. The view is
  * valid until a call changes the core. */
 bool fw_save_view(const struct fw_core*, size_t index, struct fw_save_view* out);
+/* The id of the cartridge's save; 0 if it has none, or if a temporary save hides it. */
+uint64_t fw_save_in_use(const struct fw_core*);
 /* Frees a save that is no longer open. */
 void fw_save_forget(struct fw_core*, uint64_t id);
 /* The name of the game's files without the extension. */

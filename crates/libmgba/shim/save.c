@@ -232,6 +232,32 @@ bool fw_save_view(const struct fw_core* self, size_t index, struct fw_save_view*
 	return false;
 }
 
+uint64_t fw_save_in_use(const struct fw_core* self) {
+	const struct VFile* used;
+	const struct VFile* cartridge;
+	bool of_state; /* whether a save that hides the cartridge's is that of a loaded state */
+	if (self->core->platform(self->core) == mPLATFORM_GB) {
+		const struct GB* gb = self->core->board;
+		used = gb->sramVf;
+		cartridge = gb->sramRealVf;
+		of_state = gb->sramMaskWriteback;
+	} else {
+		const struct GBASavedata* savedata = &((const struct GBA*) self->core->board)->memory.savedata;
+		used = savedata->vf;
+		cartridge = savedata->realVf;
+		of_state = savedata->maskWriteback;
+	}
+	if (used != cartridge && !of_state) {
+		return 0;
+	}
+	for (const struct fw_save* save = self->saves; save; save = save->next) {
+		if (&save->d == cartridge) {
+			return save->id;
+		}
+	}
+	return 0;
+}
+
 void fw_save_forget(struct fw_core* self, uint64_t id) {
 	for (struct fw_save** link = &self->saves; *link; link = &(*link)->next) {
 		struct fw_save* save = *link;

@@ -168,6 +168,12 @@ impl Core {
         (0..).map_while(|index| self.handle.save(index))
     }
 
+    /// The save in use; `None` if there is none, or if a temporary save hides it. The save of a loaded state can hide it,
+    /// too, but becomes its content when the game changes that save.
+    pub fn save_in_use(&self) -> Option<SaveId> {
+        Some(self.handle.save_in_use()).filter(|id| *id != 0).map(SaveId)
+    }
+
     /// Drops a save that is no longer in use. Does nothing if the save is in use or does not exist.
     pub fn forget_save(&mut self, id: SaveId) {
         self.handle.forget_save(id.0);

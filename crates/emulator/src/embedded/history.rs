@@ -55,7 +55,8 @@ pub(super) struct HistoryKeeper {
 }
 
 /// The checksum of a game, and [`Saves::file_changes`](super::saves::Saves::file_changes). States contain the battery
-/// save, so a state from before another save file was loaded must not be loaded: it would overwrite that file.
+/// save, so a state from before another save file was loaded must not be loaded: it would overwrite that file. The same
+/// holds for a state with a temporary save, or without a save file.
 pub(super) type GameAndSave = (u32, u32);
 
 /// How an operation affects the history.
@@ -247,8 +248,8 @@ impl HistoryKeeper {
 
 impl Machine {
     /// The game to which the states of the next frames belong.
-    pub(super) fn game_and_save(&self) -> GameAndSave {
-        (self.core.crc32(), self.saves.file_changes)
+    pub(super) fn game_and_save(&mut self) -> GameAndSave {
+        (self.core.crc32(), self.saves.file_changes(&mut self.core))
     }
 
     /// Called before an operation with this influence is performed.
@@ -284,7 +285,8 @@ impl Machine {
 
     /// Called when another game, or the same game again, was loaded.
     pub(super) fn note_loaded_game(&mut self) {
-        self.keeper.drop_other_game(self.game_and_save());
+        let game = self.game_and_save();
+        self.keeper.drop_other_game(game);
         // libmgba has removed all cheats.
         self.cheats.drop_if_removed(&mut self.core);
         self.frozen.drop_others(&self.core);
@@ -321,8 +323,9 @@ impl Machine {
             return Err(OpError::new(Status::Unsupported, message));
         }
         check_may_go_back(self.watches.has_recording_or_replay(), self.keypad.timeline_under_way())?;
-        // A script can load another game without reporting it.
-        self.keeper.drop_other_game(self.game_and_save());
+        // A script can load another game or save without reporting it.
+        let game = self.game_and_save();
+        self.keeper.drop_other_game(game);
         self.keeper.keep_end(&mut self.core, self.drawn);
         let surroundings = if self.core.has_scripts() { None } else { Some(self.keeper.surroundings) };
         let found = self.keeper.history.find(line, frame, surroundings)?;

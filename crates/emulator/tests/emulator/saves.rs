@@ -560,6 +560,51 @@ fn going_back_does_not_overwrite_a_save_file_that_was_loaded_since() {
 }
 
 #[test]
+fn going_back_puts_neither_a_temporary_save_nor_the_save_of_no_file_into_the_save_file() {
+    let home = Home::new();
+    fs::write(home.path("other.sav"), [7; 0x8000]).expect("written");
+    let temporary = load(&home.path("other.sav"), true);
+    let without_save = Op::LoadFile { path: home.path("game.gba").to_str().expect("text").to_owned() };
+    let emulator = home.start();
+    for (hide, hiding, show) in [
+        (temporary.clone(), 7, Op::Reset {}),
+        (temporary, 7, Op::AutoloadSave {}),
+        (without_save, 0xFF, Op::AutoloadSave {}),
+    ] {
+        poke(&emulator, 2);
+        call(&emulator, hide);
+        assert_eq!(peek(&emulator), hiding);
+        let frame = number(call(&emulator, Op::Advance { frames: 60 })) as u32 - 20;
+        call(&emulator, Op::Rewind { frame, line: 0 });
+        assert_eq!(peek(&emulator), hiding);
+        call(&emulator, show);
+        for line in 0..4 {
+            refusal(&emulator, Op::Rewind { frame, line });
+        }
+        assert_eq!(peek(&emulator), 2);
+    }
+    drop(emulator);
+    assert_eq!(first(&home.save()), Some(2));
+}
+
+#[test]
+fn going_back_does_not_overwrite_a_save_file_that_a_script_has_just_loaded() {
+    let home = Home::new();
+    let other = home.path("other.sav");
+    fs::write(&other, [7; 0x8000]).expect("written");
+    let script = script_that_loads_again(&home, &other);
+    let emulator = home.start_with(vec![script.path().to_owned()]);
+    poke(&emulator, 2);
+    let frame = number(call(&emulator, Op::Advance { frames: 60 })) as u32;
+    fs::write(home.path("now"), "").expect("written");
+    let ops = vec![Op::Advance { frames: 1 }, Op::Rewind { frame, line: 0 }];
+    batch(&emulator, ops).results.pop().expect("two results").expect_err("the history is empty");
+    assert_eq!(peek(&emulator), 7);
+    drop(emulator);
+    assert_eq!((first(&home.save()), first(&other)), (Some(2), Some(7)));
+}
+
+#[test]
 fn a_temporary_save_has_what_the_game_saved_last_in_its_file() {
     let home = Home::new();
     let emulator = home.start();

@@ -241,6 +241,11 @@ impl Handle {
         Some(Save { id: SaveId(raw.id), bytes, in_use: raw.open, loaded_from: path.map(path_of) })
     }
 
+    pub fn save_in_use(&self) -> u64 {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_save_in_use(self.ptr()) }
+    }
+
     pub fn forget_save(&mut self, id: u64) {
         // SAFETY: see the type.
         unsafe { ffi::fw_save_forget(self.ptr(), id) }

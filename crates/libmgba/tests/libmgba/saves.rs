@@ -212,6 +212,30 @@ fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
 }
 
 #[test]
+fn a_temporary_save_hides_the_save_in_use_and_the_save_of_a_state_does_not() {
+    for mut core in [gba_core(), gb_core()] {
+        assert_eq!(core.save_in_use(), None);
+        let save = core.load_save(&[]).unwrap();
+        core.reset();
+        run(&mut core, 1);
+        let state = core.save_state(flags::ALL).unwrap();
+        for _ in 0..2 {
+            assert_eq!(core.save_in_use(), Some(save));
+            // A Game Boy replaces a temporary save that is too small.
+            for bytes in [&[7; 0x8000][..], &[7]] {
+                core.load_temporary_save(bytes).unwrap();
+                assert_eq!(core.save_in_use(), None);
+            }
+            core.reset();
+            assert_eq!(core.save_in_use(), Some(save));
+            core.load_state(&state, flags::LOAD).unwrap();
+        }
+        core.unload_save();
+        assert_eq!(core.save_in_use(), None);
+    }
+}
+
+#[test]
 fn a_state_can_replace_the_save_of_the_cartridge_while_the_save_of_another_state_hides_it() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         let save = core.load_save(&[]).unwrap();

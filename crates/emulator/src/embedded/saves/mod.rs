@@ -38,10 +38,11 @@ pub(super) struct Saves {
     problems: Problems,
     /// The save file from the settings, if the user has chosen one.
     own: Option<OwnSave>,
-    /// The path of the save file that was loaded last.
-    last: PathBuf,
-    /// How many times a save file was loaded whose path is not that of the save file before it.
-    pub file_changes: u32,
+    /// At the last call of [`file_changes`](Self::file_changes): the save in use, the path of its file (empty for a save
+    /// without a file), and the result.
+    in_use: Option<SaveId>,
+    path: PathBuf,
+    file_changes: u32,
 }
 
 /// A game, and the save file that the user has chosen for it in place of the file next to the ROM.
@@ -88,7 +89,8 @@ impl Saves {
             writer,
             problems: problems(),
             own: None,
-            last: PathBuf::new(),
+            in_use: None,
+            path: PathBuf::new(),
             file_changes: 0,
         })
     }
@@ -129,6 +131,7 @@ impl Saves {
         self.take_changes(core, Instant::now());
         // The next core uses the same ids for its own saves.
         self.saves.clear();
+        self.in_use = None;
     }
 
     /// Like [`leave`](Self::leave), but also waits until everything is written.
@@ -145,6 +148,24 @@ impl Saves {
     pub fn load_own(&mut self, core: &mut Core, path: &Path) -> Result<(), OpError> {
         self.own = Some(OwnSave { rom: core.path().to_owned(), save: path.to_owned() });
         self.load(core, path)
+    }
+
+    /// How many times the file to which the game's save is written has changed: to a file with another path, or from or
+    /// to none. A temporary save has no file.
+    pub fn file_changes(&mut self, core: &mut Core) -> u32 {
+        if core.save_in_use() != self.in_use {
+            // A script may have loaded the save.
+            self.adopt_all(core, Instant::now());
+            self.in_use = core.save_in_use();
+            let tracked = self.saves.iter().find(|tracked| Some(tracked.id) == self.in_use);
+            let file = tracked.and_then(|tracked| tracked.file.as_ref());
+            let path = file.map_or(Path::new(""), |file| file.path());
+            if self.path != path {
+                path.clone_into(&mut self.path);
+                self.file_changes += 1;
+            }
+        }
+        self.file_changes
     }
 
     /// The current game's own save file: the file that the user has chosen, or else the file next to the ROM.
@@ -211,19 +232,10 @@ impl Saves {
         self.release(file.as_ref());
         let id = core.load_save(&bytes).map_err(|error| OpError::failed(error.to_string()))?;
         let path = file.as_ref().map_or(path, |file| file.path());
-        self.note_loaded(path, problem);
+        self.problems.set_opening(path, problem);
         self.saves.push(Tracked { id, file, bytes: bytes.to_vec(), change: None });
         self.take_changes(core, Instant::now());
         Ok(())
-    }
-
-    /// Called when the save file at `path` was loaded, with or without a problem.
-    fn note_loaded(&mut self, path: &Path, problem: Option<String>) {
-        self.problems.set_opening(path, problem);
-        if self.last != path {
-            path.clone_into(&mut self.last);
-            self.file_changes += 1;
-        }
     }
 
     /// If a save file is already open here, writes its latest changes. Returns the file.
@@ -309,8 +321,7 @@ impl Saves {
         };
         let file = opened.as_ref().and_then(|opened| opened.file.clone());
         self.release(file.as_ref());
-        let path = file.as_ref().map_or(loaded_from.unwrap_or_default(), |file| file.path().to_owned());
-        self.note_loaded(&path, problem);
+        self.problems.set_opening(&loaded_from.unwrap_or_default(), problem);
         self.saves.push(Tracked { id, file, bytes, change: None });
         opened
     }
