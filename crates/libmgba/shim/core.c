@@ -272,6 +272,7 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 	fw_clock_init(self);
 	configure(core, console);
 	fw_saves_init(self);
+	fw_states_init(core);
 	fw_sensors_init(self);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
 	fw_audio_setup(core);

@@ -110,6 +110,9 @@ void fw_saves_free(struct fw_core*);
  * the caller calls this again with that core. */
 struct fw_core* fw_saves_enter(struct fw_core*);
 
+/* state.c */
+void fw_states_init(struct mCore*);
+
 /* cheats.c: called after the core was freed */
 void fw_cheats_free(struct fw_core*);
 

@@ -152,23 +152,30 @@ static bool has_too_many_packets(enum mPlatform platform, const void* data) {
 	return GBSerializedSGBFlagsGetBufferIndex(flags) + (state->sgb.command & 7) > 8;
 }
 
-/* Calls libmgba's loadState. If the state has another type of save memory, libmgba closes a cartridge's save that the
+/* libmgba's own function, which all cores of a GBA have. */
+static bool (*_Atomic libmgba_load_state)(struct mCore*, const void*);
+
+/* Replaces loadState of a GBA. If the state has another type of save memory, libmgba closes a cartridge's save that the
  * save of another state, or a temporary save, hides. So the pointer to a hidden save is removed during the call. */
 static bool load_state(struct mCore* core, const void* state) {
-	if (core->platform(core) != mPLATFORM_GBA) {
-		return core->loadState(core, state);
-	}
 	struct GBASavedata* savedata = &((struct GBA*) core->board)->memory.savedata;
 	struct VFile* cartridge = savedata->realVf;
 	bool hidden = cartridge && savedata->vf != cartridge;
 	if (hidden) {
 		savedata->realVf = NULL;
 	}
-	bool loaded = core->loadState(core, state);
+	bool loaded = libmgba_load_state(core, state);
 	if (hidden) {
 		savedata->realVf = cartridge;
 	}
 	return loaded;
+}
+
+void fw_states_init(struct mCore* core) {
+	if (core->platform(core) == mPLATFORM_GBA) {
+		libmgba_load_state = core->loadState;
+		core->loadState = load_state;
+	}
 }
 
 /* Loads the state itself, without its extra data. If that fails, the console continues as it was before. */
@@ -189,8 +196,8 @@ static int try_state(struct mCore* core, const void* state) {
 	}
 	int status = FW_OK;
 	core->saveState(core, backup);
-	if (!load_state(core, state)) {
-		load_state(core, backup);
+	if (!core->loadState(core, state)) {
+		core->loadState(core, backup);
 		restore_sound(core, backup);
 		status = FW_STATE_OTHER_GAME;
 	}

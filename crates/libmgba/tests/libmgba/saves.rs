@@ -2,7 +2,7 @@ use std::fs;
 
 use framewire_libmgba::{Core, Error, MAX_SAVE_SIZE, SaveId, flags};
 
-use crate::support::{Transcript, file, gb_core, gba, gba_core, run};
+use crate::support::{Transcript, file, gb_core, gba, gba_core, lua, run};
 
 const GBA_SRAM: u32 = 0x0E00_0000;
 const GB_SRAM: u32 = 0xA000;
@@ -296,6 +296,11 @@ fn a_state_that_is_loaded_again_from_before_the_game_used_its_save_does_not_remo
         assert_eq!(core.read8(GBA_SRAM), 5);
         assert!(core.saves().any(|save| save.in_use));
     }
+    let in_a_script = "local early = emu:saveStateBuffer(31); emu:read8(0x0E000000); assert(emu:loadStateBuffer(early, 29))";
+    core.load_state(&state, flags::LOAD).unwrap();
+    lua(&mut core, in_a_script);
+    assert_eq!(core.read8(GBA_SRAM), 5);
+    assert!(core.saves().any(|save| save.in_use));
     core.write8(GBA_SRAM, 9);
     run(&mut core, 60);
     assert_eq!((core.read8(GBA_SRAM), bytes_of(&core, save)[0]), (9, 9));
