@@ -314,9 +314,10 @@ impl Machine {
         Ok(())
     }
 
-    /// The flags for loading a state. A state with its save replaces the cartridge's save, except during a replay. At
-    /// its end, a replay loads the state from before it. If the save of another state hid the cartridge's save then,
-    /// that state does not contain the cartridge's save, so the replay could not restore it.
+    /// The flags for loading a state. A state with its save replaces the cartridge's save, except during a replay or a
+    /// recording, whose watches look the same. At its end, a replay loads the state from before it. If the save of
+    /// another state hid the cartridge's save then, that state does not contain the cartridge's save, so the replay
+    /// could not restore it.
     fn load_flags(&self, flags: u8) -> u32 {
         let keep = if self.watches.has_recording_or_replay() { 0 } else { flags::KEEP_SAVE };
         u32::from(flags) | keep
