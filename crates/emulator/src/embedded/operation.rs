@@ -163,13 +163,21 @@ impl Machine {
                 self.loaded(loaded, Discontinuity::Game)?
             }
             Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
-            Op::LoadSaveFile { path, temporary: true } => {
-                self.saves.load_temporary(core, Path::new(&path)).map(|()| Value::Bool(true))?
+            // At its end, a replay loads the state from before it, whose save would overwrite another save file.
+            Op::LoadSaveFile { path, temporary } => {
+                self.check_may_change("save files")?;
+                let path = Path::new(&path);
+                if temporary {
+                    self.saves.load_temporary(&mut self.core, path)?;
+                } else {
+                    self.saves.load(&mut self.core, path)?;
+                }
+                Value::Bool(true)
             }
-            Op::LoadSaveFile { path, temporary: false } => {
-                self.saves.load(core, Path::new(&path)).map(|()| Value::Bool(true))?
+            Op::AutoloadSave {} => {
+                self.check_may_change("save files")?;
+                self.saves.autoload(&mut self.core).map(|()| Value::Bool(true))?
             }
-            Op::AutoloadSave {} => self.saves.autoload(core).map(|()| Value::Bool(true))?,
 
             Op::Reset {} => {
                 self.reset();

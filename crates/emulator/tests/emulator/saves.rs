@@ -604,6 +604,24 @@ fn going_back_does_not_overwrite_a_save_file_that_a_script_has_just_loaded() {
     assert_eq!((first(&home.save()), first(&other)), (Some(2), Some(7)));
 }
 
+/// A replay loads the state from before it at its end, and so would overwrite the other file.
+#[test]
+fn no_save_file_is_loaded_during_a_replay() {
+    let home = Home::new();
+    fs::write(home.path("other.sav"), [7; 0x8000]).expect("written");
+    let emulator = home.start();
+    let watch = emulator.watch(WatchRequest { keys: true, ..WatchRequest::default() });
+    call(&emulator, watch.op());
+    let other = home.path("other.sav");
+    for op in [load(&other, false), load(&other, true), Op::AutoloadSave {}] {
+        let message = refusal(&emulator, op).message;
+        assert!(message.contains("recordings do not hold save files; end that first"), "{message}");
+    }
+    drop(watch);
+    call(&emulator, load(&other, false));
+    assert_eq!(peek(&emulator), 7);
+}
+
 #[test]
 fn a_temporary_save_has_what_the_game_saved_last_in_its_file() {
     let home = Home::new();
