@@ -29,7 +29,8 @@ pub struct Limits {
     pub max_incoming_limited: usize,
     /// How many of these bytes one address may use (for IPv6: one /64 network).
     pub max_incoming_limited_per_address: usize,
-    /// How many event streams, WebSockets, subscriptions and long waits can be open at once, for all clients together.
+    /// How many event streams, WebSockets, subscriptions, long waits and runs can be open at once, for all clients
+    /// together.
     pub max_streams: usize,
     /// How many of these one address may open (for IPv6: one /64 network).
     pub max_streams_per_address: usize,

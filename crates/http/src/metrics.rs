@@ -146,7 +146,7 @@ impl Meter {
             streams: add(
                 &mut all,
                 "streams",
-                "Event streams, WebSockets, subscriptions and long waits that are open, by kind",
+                "Event streams, WebSockets, subscriptions, long waits and runs that are open, by kind",
             ),
             turned_away: add(&mut all, "http_turned_away", "Connections refused because too many were open"),
             emulator_connected: add(&mut all, "emulator_connected", "Whether the emulator can be reached"),

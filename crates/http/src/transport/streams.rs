@@ -1,6 +1,6 @@
-//! Limits how many streams are open: event streams, WebSockets, subscriptions and long waits. Each client also has its
-//! own limit, so one client cannot use up all streams. When the server stops, it waits until all streams have ended,
-//! for at most [`Limits::grace`].
+//! Limits how many streams are open: event streams, WebSockets, subscriptions, long waits and runs. Each client also
+//! has its own limit, so one client cannot use up all streams. When the server stops, it waits until all streams have
+//! ended, for at most [`Limits::grace`].
 
 use std::collections::HashMap;
 use std::net::IpAddr;
