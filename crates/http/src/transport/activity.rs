@@ -288,7 +288,8 @@ impl Activity {
             counted.map_err(|error| self.refuse(Refusal::OUT_OF_MEMORY, error))?;
         }
         match phase {
-            Phase::Idle if !bytes.is_empty() => self.enter(Phase::Head),
+            // Empty lines before a head do not count.
+            Phase::Idle if bytes.iter().any(|byte| !b"\r\n".contains(byte)) => self.enter(Phase::Head),
             Phase::Head => {}
             _ => return Ok(()),
         }
