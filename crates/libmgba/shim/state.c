@@ -8,6 +8,7 @@
 #include <mgba/internal/gb/video.h>
 #include <mgba/internal/gba/gba.h>
 #include <mgba/internal/gba/serialize.h>
+#include <mgba/internal/gba/video.h>
 
 /* Returns one byte as the save of a game that has not used its save yet. libmgba does not put a save of 0 bytes into a
  * state, so when such a state is loaded, the current save would stay. When the game first uses its save, libmgba
@@ -107,13 +108,24 @@ static bool is_blocked_forever(const struct GBSerializedState* state) {
 	return GBSerializedCpuFlagsIsBlocked(flags) && !is_due(remaining, &state->memory.hdmaNext);
 }
 
-/* Whether the timer of a Game Boy is so late that its counter overflows twice before its interrupt is due. Then
- * libmgba schedules the interrupt twice, and its list of events becomes a circle. In every state that libmgba saves, the
- * next step comes in time and has at most 544 cycles, and a pending interrupt is due after at most 14 cycles. */
+/* Whether the timer of a Game Boy is so wrong that its counter overflows twice before its interrupt is due. Then libmgba
+ * schedules the interrupt twice, and its list of events becomes a circle. In every state that libmgba saves, the next
+ * step comes in time and has at most 544 cycles, of which no more than its length are left. A pending interrupt is due
+ * after at most 14 cycles, and before the end of the step. */
 static bool has_broken_timer(const struct GBSerializedState* state) {
+	int32_t left = load_number(&state->timer.nextEvent);
+	int32_t length = load_number(&state->timer.nextDiv);
+	int32_t interrupt = load_number(&state->timer.nextIRQ);
 	bool pending = GBSerializedTimerFlagsIsIrqPending(state->timer.flags);
-	return load_number(&state->timer.nextEvent) < -0x200 || load_number(&state->timer.nextDiv) > 0x400 ||
-		(pending && load_number(&state->timer.nextIRQ) > 0x10);
+	return left < -0x200 || left > length || length > 0x400 || (pending && (interrupt > 0x10 || interrupt > left));
+}
+
+/* Whether the current line of a GBA's screen is after the last one. Then libmgba counts further up, and never comes to
+ * the line that ends a frame. */
+static bool is_after_last_line(const struct GBASerializedState* state) {
+	uint16_t line;
+	LOAD_16LE(line, 6, state->io); /* the register VCOUNT */
+	return line >= VIDEO_VERTICAL_TOTAL_PIXELS;
 }
 
 /* Whether a frame of this state would never end, or would last for minutes. On a Game Boy, an event of the screen ends
@@ -123,7 +135,7 @@ static bool has_broken_timer(const struct GBSerializedState* state) {
 static bool is_endless(enum mPlatform platform, const void* data) {
 	const struct GBSerializedState* state = data;
 	if (platform != mPLATFORM_GB) {
-		return false;
+		return is_after_last_line(data);
 	}
 	if (is_blocked_forever(state) || has_broken_timer(state)) {
 		return true;

@@ -314,11 +314,41 @@ fn a_game_boy_state_with_a_late_timer_or_interrupt_is_refused() {
         pending[0x158..0x15C].copy_from_slice(&cycles.to_le_bytes());
         refused(&mut core, &pending, "an interrupt that comes late");
     }
+    for (interrupt, accepted) in [(4_i32, true), (5, false)] {
+        pending[0x154..0x158].copy_from_slice(&4_i32.to_le_bytes());
+        pending[0x158..0x15C].copy_from_slice(&interrupt.to_le_bytes());
+        if accepted {
+            core.load_state(&pending, 0).unwrap();
+        } else {
+            refused(&mut core, &pending, "an interrupt after the timer's next step");
+        }
+    }
     let mut late = valid.clone();
     for cycles in [-0x201_i32, -0x10_0000, i32::MIN] {
         late[0x154..0x158].copy_from_slice(&cycles.to_le_bytes());
         refused(&mut core, &late, "a timer that is late");
     }
+    // If the game writes the timer's registers, libmgba subtracts what is left of the step from its length.
+    for (left, length) in [(0x21_i32, 0x20_i32), (4, -1), (i32::MAX, 0x20), (4, i32::MIN), (4, 0x401)] {
+        let mut wrong = valid.clone();
+        wrong[0x154..0x158].copy_from_slice(&left.to_le_bytes());
+        wrong[0x15C..0x160].copy_from_slice(&length.to_le_bytes());
+        refused(&mut core, &wrong, "a step of a wrong length");
+    }
+}
+
+#[test]
+fn a_gba_state_whose_line_is_beyond_the_last_one_is_refused() {
+    let mut core = gba_core();
+    run(&mut core, 5);
+    let mut state = core.save_state(0).unwrap();
+    for line in [228_u16, 256, u16::MAX] {
+        state[0x406..0x408].copy_from_slice(&line.to_le_bytes());
+        refused(&mut core, &state, "a line that the screen does not have");
+    }
+    state[0x406..0x408].copy_from_slice(&227_u16.to_le_bytes());
+    core.load_state(&state, 0).unwrap();
+    run(&mut core, 1);
 }
 
 /// A command of a Super Game Boy has up to eight packets, and libmgba has room for as many.
