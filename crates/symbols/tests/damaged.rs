@@ -71,16 +71,16 @@ fn use_names(symbols: &Symbols) {
 fn a_damaged_symbol_file_does_not_panic_and_its_other_lines_are_still_read() {
     for (name, text) in [("a.sym", SYM), ("a.map", LINK_MAP), ("a.toml", MAP), ("a.tbl", TABLE)] {
         use_names(&read(name, text.as_bytes()).unwrap());
+        let try_file = |damaged: &[u8]| match read(name, damaged) {
+            Ok(symbols) => use_names(&symbols),
+            Err(error) => assert!(error.contains(name), "{}: {error}", damaged.escape_ascii()),
+        };
         for at in 0..text.len() {
+            try_file(&text.as_bytes()[..at]);
             for byte in [0, b'\n', b' ', b'9', b'"', b'[', 0xFF] {
                 let mut damaged = text.as_bytes().to_vec();
                 damaged[at] = byte;
-                for damaged in [&damaged[..], &text.as_bytes()[..at]] {
-                    match read(name, damaged) {
-                        Ok(symbols) => use_names(&symbols),
-                        Err(error) => assert!(error.contains(name), "{at}, {byte}: {error}"),
-                    }
-                }
+                try_file(&damaged);
             }
         }
     }
@@ -139,7 +139,9 @@ fn wrong_and_extreme_values_in_a_memory_map_do_not_panic_and_a_wrong_type_is_ref
                 Err(error) if is_wrong_type && key != "address" => {
                     assert!(error.contains(&format!("line {},", at + 1)), "{new}: {error}");
                 }
-                Err(error) => assert!(error.len() > "a.toml".len(), "{new}"),
+                Err(error) => {
+                    assert!(error.contains("line ") || error.contains("the field \""), "{new}: {error}")
+                }
             }
         }
     }
