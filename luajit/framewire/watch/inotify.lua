@@ -187,6 +187,11 @@ function Watch:remove(path)
     -- If the folder was also added on its own, this undoes it: only the outer folder reports its deletion or move.
     watch_one(self, path, INNER)
   else
+    -- If the file is also watched with another path, its watch continues with that path.
+    local number = self.numbers[path]
+    for other, same in pairs(self.numbers) do
+      if same == number and other ~= path then self.paths[number] = other end
+    end
     forget(self, path)
   end
 end
