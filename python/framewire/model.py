@@ -350,7 +350,13 @@ def array_of(values: object) -> npt.NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:
+        pass
+    try:
         return np.asarray(values, dtype=object)
+    except ValueError:  # arrays whose shapes differ, but not in the first number
+        array = np.empty((), dtype=object)
+        array[()] = values
+        return array
 
 
 def key_names(keys: Keys) -> list[str]:

@@ -61,6 +61,7 @@ def test_the_error_of_an_unreadable_game_file_has_its_path_and_one_reason(tmp_pa
         (["A", "B"], "use 2 whole numbers"),
         (None, "use 2 whole numbers"),
         ([[0], 1], r"the shape \(2,\) and the type object; use 2 whole numbers"),
+        ([np.zeros((2, 2)), np.zeros((2, 3))], r"the shape \(\) and the type object; use 2 whole numbers"),
         ([0, 2**70], f"there is no action {2**70}; use a number from 0 to 3"),
         ([-(2**63) - 1, 0], f"there is no action {-(2**63) - 1}; use a number from 0 to 3"),
         (np.array([0, 2**64 - 1], np.uint64), f"there is no action {2**64 - 1}; use a number from 0 to 3"),
