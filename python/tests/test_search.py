@@ -138,9 +138,19 @@ def test_a_damaged_search_is_refused(tmp_path: Path) -> None:
                 other.writestr(name, part)
         with pytest.raises(InvalidData, match="is not a saved search, or is damaged"):
             GoExplore.load(file, runner)
-    file.write_bytes(content[:100] + content[200:])
-    with pytest.raises(InvalidData, match="is not a saved search, or is damaged"):
-        GoExplore.load(file, runner)
+    with zipfile.ZipFile(file, "w") as other:
+        other.writestr("search.json", parts["search.json"])
+        directory = other.start_dir
+    # The version that reads the part, its flag for encryption, and how it is compressed.
+    wrong_heads = []
+    for offset, value in ((6, 99), (8, 1), (10, zipfile.ZIP_DEFLATED), (10, zipfile.ZIP_BZIP2), (10, 99)):
+        head = bytearray(file.read_bytes())
+        head[directory + offset] = value
+        wrong_heads.append(bytes(head))
+    for damaged in (content[:100] + content[200:], *wrong_heads):
+        file.write_bytes(damaged)
+        with pytest.raises(InvalidData, match="is not a saved search, or is damaged"):
+            GoExplore.load(file, runner)
     with pytest.raises(FileNotFoundError):
         GoExplore.load(tmp_path / "none.zip", runner)
 

@@ -9,6 +9,7 @@ import os
 import random
 import weakref
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -32,6 +33,19 @@ _STATES_AT_ONCE = 256
 
 # How many times a piece of work is tried, if states that it needs get lost.
 _ATTEMPTS = 5
+
+# The exceptions that a damaged file causes. RuntimeError: a part seems to be encrypted, or of a later version of zip.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    LookupError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 class GoExplore:
@@ -255,9 +269,10 @@ class GoExplore:
                         entries[number].state = name
                         search.archive.best[entries[number].cell] = number
             runner.learn(search.archive.known())
-        except (zipfile.BadZipFile, LookupError, OSError, OverflowError, RecursionError, TypeError, ValueError) as error:
-            # zipfile moves to a place before the start of the file if bytes are missing.
-            if isinstance(error, FramewireError) or (isinstance(error, OSError) and error.errno != errno.EINVAL):
+        except _DAMAGE as error:
+            # zipfile moves to a place before the start of the file if bytes are missing. Errors of bz2 have no number.
+            of_system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+            if isinstance(error, FramewireError) or of_system:
                 raise
             raise InvalidData(f"{os.fspath(path)} is not a saved search, or is damaged: {error}") from None
         return search
