@@ -166,9 +166,12 @@ class Events(BaseStream[Event]):
         if event is None:
             raise WaitTimeout(f"no event in {timeout} s")
         name, data = event
-        if name == "end":
-            self._subscription.fail(WatchEnded(f"the events are over: {data.get('detail')}; call events() again"))
-        return Event(name, data.get("frame"), data)
+        try:
+            if name == "end":
+                self._subscription.fail(WatchEnded(f"the events are over: {data.get('detail')}; call events() again"))
+            return Event(name, data.get("frame"), data)
+        except calls.UNREADABLE as error:
+            raise calls.unreadable(f"event {name}", error) from error
 
     def close(self) -> None:
         """Stops receiving events."""

@@ -527,8 +527,10 @@ async def test_an_event_or_a_sound_that_cannot_be_read_is_reported() -> None:
             for sound in sounds:
                 connection.send(sound)
         for text in connection:
-            connection.send(json.dumps({"id": json.loads(text)["id"], "result": {"subscription": 1}}))
-            event = {"subscription": 1, "id": "1", "event": "values", "data": {"values": 5}}
+            request = json.loads(text)
+            connection.send(json.dumps({"id": request["id"], "result": {"subscription": 1}}))
+            data = 5 if "events" in request["params"] else {"values": 5}
+            event = {"subscription": 1, "id": "1", "event": "values", "data": data}
             connection.send(json.dumps({"method": "event", "params": event}))
 
     with serve_websockets(answer, "127.0.0.1", 0) as server:
@@ -536,11 +538,14 @@ async def test_an_event_or_a_sound_that_cannot_be_read_is_reported() -> None:
         thread.start()
         url = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
         try:
+            with (
+                framewire.connect(url) as client,
+                pytest.raises(framewire.FramewireError, match="event values of a watch does not have the expected form"),
+            ):
+                client.watch("score")
             with framewire.connect(url) as client:
-                with pytest.raises(
-                    framewire.FramewireError, match="event values of a watch does not have the expected form"
-                ):
-                    client.watch("score")
+                with pytest.raises(framewire.FramewireError, match="event values does not have the expected form"):
+                    client.events().next(10)
                 with client.audio() as audio:
                     for _ in sounds:
                         with pytest.raises(framewire.FramewireError, match="sound does not have the expected form"):
