@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from framewire._arguments import check_seconds
+from framewire._arguments import MAX_SECONDS, check_seconds
 from framewire._calls import Call
 from framewire._session import START_IT, Pending, Refused, Session, Subscription
 from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError
@@ -183,7 +183,7 @@ class SyncTransport:
         """Reads until `ready` returns true, or until the deadline. Reads what has arrived even if the deadline is past."""
         has_looked = False
         while not ready():
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = None if deadline is None else max(0.0, min(deadline - time.monotonic(), MAX_SECONDS))
             if left == 0 and has_looked:
                 return
             has_looked = True

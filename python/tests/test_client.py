@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -563,6 +564,16 @@ async def test_any_large_number_of_seconds_is_accepted(server: Server, seconds: 
         assert client.info().connected
     async with await aio.connect(server.url, timeout=seconds, retry=seconds) as asynchronous:
         assert (await asynchronous.info()).connected
+
+
+def test_several_threads_can_wait_for_an_infinite_time(emulator: Client) -> None:
+    with emulator.pause(), emulator.watch("scratch[9]") as watch, ThreadPoolExecutor() as threads:
+        waiting = [threads.submit(watch.next, math.inf) for _ in range(2)]
+        time.sleep(0.2)  # one thread reads now, and the other waits for it
+        for value in (201, 202):
+            emulator.write("scratch[9]", value)
+            emulator.advance()
+        assert {each.result(10).new for each in waiting} == {201, 202}
 
 
 @pytest.mark.parametrize(
