@@ -20,9 +20,10 @@ from gymnasium.vector.utils import batch_space
 import framewire
 from framewire._arguments import check_counts
 from framewire.envs import GameVectorEnv, demo_game
-from framewire.envs._spaces import Array, Observation, checked_seeds, rows_of
+from framewire.envs._spaces import Array, Observation, checked_mask, checked_seeds, rows_of
 from framewire.envs.vector import checked_mode
 from framewire.errors import InvalidRequest
+from framewire.model import array_of
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors, Link
 from framewire.ray._connection import LARGE, ConnectionLostError
@@ -253,7 +254,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _begin_reset(self, seed: int | Sequence[int | None] | None, mask: npt.ArrayLike | None, into: int | None) -> None:
         self._check_idle("reset")
-        chosen = None if mask is None else np.array(mask, dtype=np.bool_)
+        chosen = None if mask is None else checked_mask(mask, "reset_mask", self.num_envs).copy()
         if chosen is not None and chosen.shape != (self.num_envs,):
             raise InvalidRequest(f"reset_mask has the shape {chosen.shape}; use {(self.num_envs,)}", parameter="reset_mask")
         seeds = self._seeds(seed)
@@ -274,8 +275,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if env_id is None:
             self._begin_steps(actions, None)
             return
-        ids = np.asarray(env_id)
-        first = ids.flat[0] if ids.size else -1
+        ids = array_of(env_id)
+        first = ids.flat[0] if ids.size and ids.dtype != object else -1
         one = next((group for group in self._groups if group.rows.start == first), None)
         if one is None or not np.array_equal(ids, _ids(one)):
             raise InvalidRequest(
@@ -626,7 +627,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _checked(self, actions: npt.ArrayLike, count: int) -> Array:
         """Converts the actions to an array, and checks them before any environment plays a step."""
         # Copy the array, because the log keeps it, and the caller may change its own.
-        values = np.array(actions)
+        values = array_of(actions).copy()
         space = self.single_action_space
         shape = (count, *(space.shape or ()))
         if values.shape != shape:
