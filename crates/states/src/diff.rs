@@ -19,7 +19,7 @@ pub struct Difference<'a> {
 }
 
 /// The largest length of a range in bytes. A longer difference is split.
-pub const LONGEST: usize = 4096;
+const LONGEST: usize = 4096;
 
 /// The ranges in which the memory of two states of the same console differs, domain by domain. Differences with at most
 /// `join` equal bytes between them are joined into one range. A domain that only one of the states contains is skipped.
