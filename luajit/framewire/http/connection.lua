@@ -359,7 +359,7 @@ end
 function Connection:on_ready(readable, writable, broken)
   -- A client that has closed a unix socket may have sent a request before. While this connection receives, `receive`
   -- reports the end after the last byte.
-  if broken and self.interest ~= READ then return self:close() end
+  if broken and not (readable and self.interest == READ) then return self:close() end
   if writable then push(self) end
   if readable and self.fd >= 0 then receive(self) end
 end
