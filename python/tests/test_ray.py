@@ -778,11 +778,11 @@ def test_wrong_arguments_change_nothing(second: Any) -> None:
         for kind in (np.float64, np.bool_):
             with pytest.raises(InvalidRequest, match=f"actions has the type {np.dtype(kind)}"):
                 fleet.step(np.ones(ENVS, dtype=kind))
-        # Lists of different lengths.
+        ragged: Any = [0, 0, 0, [0]]
         with pytest.raises(InvalidRequest, match="actions has the type object"):
-            fleet.step([0, 0, 0, [0]])
+            fleet.step(ragged)
         with pytest.raises(InvalidRequest, match="env_id does not name all environments of one worker"):
-            fleet.send([0, 0], [[0], 1])
+            fleet.send([0, 0], ragged[2:])
         with pytest.raises(InvalidRequest, match="reset_mask has lists of different lengths; use 4 times True or False"):
             fleet.reset(options={"reset_mask": [True, True, True, [False]]})
         assert fleet.state_hashes() == before
