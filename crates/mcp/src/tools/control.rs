@@ -258,7 +258,7 @@ async fn check_running(session: &Session, name: Option<String>) -> Result<(), To
     if running.eq_ignore_ascii_case(&name) {
         return Ok(());
     }
-    Err(ToolError(format!("name is {name:?}, but the recording is {running}; give this name, or none")))
+    Err(ToolError(format!("name is {name:?}, but the recording is {running}; use that name, or no name")))
 }
 
 /// The error without the advice to use the field `replace`, which the tool `record` does not have.

@@ -38,10 +38,11 @@ pub(super) struct Saves {
     problems: Problems,
     /// The save file from the settings, if the user has chosen one.
     own: Option<OwnSave>,
-    /// At the last call of [`file_changes`](Self::file_changes): the save in use, the path of its file (empty for a save
-    /// without a file), and the result.
+    /// The save that was in use at the last call of [`file_changes`](Self::file_changes).
     in_use: Option<SaveId>,
+    /// The path of the file of that save; empty if the save has no file.
     path: PathBuf,
+    /// The result of that call.
     file_changes: u32,
 }
 
@@ -150,8 +151,8 @@ impl Saves {
         self.load(core, path)
     }
 
-    /// How many times the file to which the game's save is written has changed: to a file with another path, or from or
-    /// to none. A temporary save has no file.
+    /// How many times the game's save file was switched: to another path, from a file to none, or from none to a file.
+    /// A temporary save has no file.
     pub fn file_changes(&mut self, core: &mut Core) -> u32 {
         if core.save_in_use() != self.in_use {
             // A script may have loaded the save.
@@ -238,7 +239,7 @@ impl Saves {
         Ok(())
     }
 
-    /// If a save file is already open here, writes its latest changes. Returns the file.
+    /// If the save file at this path is already open here, writes its latest changes and returns the file.
     fn flush_open(&mut self, path: &Path) -> Option<Arc<SaveFile>> {
         self.files.retain(|file| file.strong_count() > 0);
         let real_path = real_path(path);
