@@ -256,7 +256,7 @@ local threads = setmetatable({
 }, { __index = coroutine })
 
 -- If a debug hook raises an error, Lua calls the message handler before the hook has ended, and meanwhile calls no hook.
--- So a handler could run forever. Instead, it is not called when the code is stopped.
+-- So a handler could run forever. To prevent this, the handler is not called when the code is stopped.
 local function limited_xpcall(body, handler, ...)
   local function guarded(problem)
     if remaining <= 0 then

@@ -231,7 +231,7 @@ function sessions.finish_all()
 end
 
 local known = {} -- sessions by name
-local count = 0 -- of these sessions
+local count = 0 -- how many sessions `known` has
 
 local function forget_oldest()
   local oldest

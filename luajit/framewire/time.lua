@@ -62,7 +62,7 @@ local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 local month_number = {}
 for number, name in ipairs(months) do month_number[name] = number end
 
--- The first and the last second whose year has four digits, as in every HTTP date: those of the years 0 and 9999.
+-- The first second of the year 0 and the last second of the year 9999. The year in an HTTP date has four digits.
 local FIRST, LAST = -62167219200, 253402300799
 
 --- A time in HTTP's format, such as `Sun, 06 Nov 1994 08:49:37 GMT`. It does not depend on the locale. For a time

@@ -64,8 +64,8 @@ local function unblock_signals(before)
   C.sigprocmask(sys.SIG_SETMASK, none, before)
 end
 
--- Makes the system keep the exit codes of child processes, until `waitpid` takes them. It drops them if the program was
--- started with CHLD ignored.
+-- Makes the system keep the exit codes of child processes, until `waitpid` takes them. Without this, the system drops
+-- them if the program was started with CHLD ignored.
 local function keep_exit_codes()
   local before = C.signal(sys.SIGCHLD, nil)
   if before ~= IGNORED then C.signal(sys.SIGCHLD, before) end

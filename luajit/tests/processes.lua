@@ -116,7 +116,7 @@ check.test("a group starts a dead worker again, and stops all workers together",
   check.equal(starts[4], 1, "worker 2 stopped cleanly")
 end)
 
--- Fails if this process waits for TERM, or has a child.
+-- Fails if this process blocks TERM, or has a child.
 local function check_released()
   local pid = ffi.C.getpid()
   local blocked = process.output(("grep SigBlk /proc/%d/status"):format(pid)):match("%x+%s*$")

@@ -19,7 +19,7 @@ MAX_THREADS = 1024
 
 
 MAX_SECONDS = 1_000_000.0
-"""The longest time-out: more than eleven days. The system cannot wait for any number of seconds."""
+"""The longest time-out: more than eleven days. The system refuses much longer time-outs."""
 
 
 def whole(value: object, name: str, accepts: str = "a whole number") -> int:
@@ -46,7 +46,7 @@ def check_seconds(value: float, name: str, least: float) -> float:
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
-    """The path with its current meaning, for use after the program may have changed its current folder."""
+    """The absolute path, which has the same meaning after the program has changed its current folder."""
     return str(Path(path).absolute())
 
 

@@ -55,7 +55,7 @@ MOST_FRAMES = 3600
 """The largest number of frames in one `advance`."""
 
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""The exceptions of functions that read something of an unexpected form."""
+"""The exceptions that functions raise if what they read does not have the expected form."""
 
 
 def unreadable(what: str, error: Exception) -> FramewireError:

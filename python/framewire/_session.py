@@ -64,10 +64,10 @@ STOPPING = "the server is stopping"
 START_IT = "start one with `framewire serve`, or check the address with `framewire doctor`"
 
 MOST_LEVELS = 127
-"""How many lists and dictionaries can be inside of one another in a message that the server accepts."""
+"""How many levels of lists and dictionaries a message to the server can have."""
 
 _MOST_BITS = 1023
-"""The size of the largest whole number in bits. The server reads large numbers as numbers with a decimal point."""
+"""How many bits a whole number can have. The server reads a large one as a floating-point number, which has a limit."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False, ensure_ascii=False).encode
 
@@ -361,7 +361,7 @@ class Session:
         return self._keys_left >= 0
 
     def _writable(self) -> ClientProtocol | None:
-        """The connection, if it accepts messages. The server can end it with the same data as the last replies."""
+        """The connection, if it accepts messages. Data with the last replies can also contain the end of the connection."""
         return self._protocol if self.open and self._protocol and self._protocol.state is State.OPEN else None
 
     def _send(self, pending: Pending, protocol: ClientProtocol) -> None:
@@ -570,7 +570,7 @@ class Session:
             ConnectionLost("this process was forked, and the replies and events go to its parent; call the method again")
         )
         self.lost("forked")
-        # The server takes requests with the same key for one request, and performs it once.
+        # The server performs requests with the same key only once, so this process must not use the keys of its parent.
         self._key_prefix = secrets.token_hex(8)
 
     def _fail(self, requests: list[Pending], error: FramewireError) -> None:
@@ -639,10 +639,10 @@ def _request(pending: Pending, params: dict[str, Json]) -> bytes:
     """The message of a request.
 
     Raises:
-        ValueError: If the server could not read it. It would answer without the id of the request.
+        ValueError: If the server could not read the message. Its answer would not have the id of the request.
     """
     message = _encode({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params}).encode()
-    # A shorter message does not have as many levels or digits.
+    # A shorter message cannot have too many levels or too large numbers.
     if len(message) > MOST_LEVELS:
         _check_limits(params, MOST_LEVELS - 1)
     return message

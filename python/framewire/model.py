@@ -346,14 +346,14 @@ class ReplayReport:
 
 
 def array_of(values: object) -> npt.NDArray[Any]:
-    """An array of these values. Its type is `object` if they are not numbers in lists of equal lengths."""
+    """An array of these values. Its type is `object` if NumPy has no other, for example for lists of different lengths."""
     try:
         return np.asarray(values)
     except ValueError:
         pass
     try:
         return np.asarray(values, dtype=object)
-    except ValueError:  # arrays whose shapes differ, but not in the first number
+    except ValueError:  # arrays whose shapes differ, but have the same first number
         array = np.empty((), dtype=object)
         array[()] = values
         return array

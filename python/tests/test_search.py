@@ -141,7 +141,7 @@ def test_a_damaged_search_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(file, "w") as other:
         other.writestr("search.json", parts["search.json"])
         directory = other.start_dir
-    # The version that reads the part, its flag for encryption, and how it is compressed.
+    # The version of zip that the part needs, its flag for encryption, and how it is compressed.
     wrong_heads = []
     for offset, value in ((6, 99), (8, 1), (10, zipfile.ZIP_DEFLATED), (10, zipfile.ZIP_BZIP2), (10, 99)):
         head = bytearray(file.read_bytes())

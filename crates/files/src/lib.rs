@@ -14,8 +14,8 @@ pub use tempfile::NamedTempFile;
 /// The prefix of temporary files.
 pub const UNFINISHED: &str = ".unfinished-";
 
-/// Reads a file of at most `limit` bytes. A pipe or a device is read, too: a shell passes `<(...)` as a pipe. It can have
-/// any number of bytes, whatever length the system reports.
+/// Reads a file of at most `limit` bytes. The file can also be a device or a pipe; a shell passes `<(...)` as a pipe.
+/// The limit holds for these, too, although the system does not report how many bytes they have.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] if the file has more bytes, or the error of the system.

@@ -30,16 +30,18 @@ use crate::settings::Settings;
 #[cfg(feature = "embedded")]
 pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");
 
-/// The path that is used as the save file of a game that must not use its own: the game finds no battery save there,
-/// and its own saves are lost.
+/// The path that is used as the save file of a game that must not use its own save file. The game finds no battery save
+/// there, and what it saves is lost.
 #[cfg(feature = "embedded")]
 const NO_SAVE: &str = "/dev/null";
 
-/// The settings for the ROM at `path`, or else the demo game, whose battery save is neither read nor written.
+/// The settings for the ROM at `path`, or without a path for the demo game. The game's battery save is neither read nor
+/// written.
 #[cfg(feature = "embedded")]
 pub fn config_without_save(path: Option<&Path>, options: CoreOptions) -> Config {
-    // A core that gets a ROM as bytes would write them to a temporary folder. Nothing would remove that folder when a
-    // signal ends this process, slots would be in that folder instead of next to the ROM, and errors would name it.
+    // A core writes a ROM that it gets as bytes to a temporary folder. A ROM of the user is not passed in this way:
+    // nothing would remove that folder when a signal ends this process, slots would be in it instead of next to the
+    // ROM, and errors would name it.
     let (rom, save) = match path {
         Some(path) => (Rom::File(path.to_owned()), Some(NO_SAVE.into())),
         None => (Rom::Bytes(DEMO_ROM), None),

@@ -444,7 +444,7 @@ mod tests {
             for value in ["true", "1", "\"?\"", "[[1]]", "[true]", "{ a = 1 }", "1979-05-27", "inf", "-1"] {
                 let error = from_toml(RawSettings::default(), &format!("\n{key} = {value}")).err();
                 let is_flag = ["no-sgb-borders", "allow-script", "quiet"].contains(&key);
-                // Most texts are checked only when they are used, and these settings are numbers, too.
+                // Most texts are checked only when they are used. Three settings also accept numbers.
                 let is_right = match value {
                     "true" => is_flag,
                     "\"?\"" => !is_flag,

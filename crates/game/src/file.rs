@@ -40,8 +40,8 @@ pub struct GameFile {
 pub struct NamedFiles {
     /// The ROM, if the file names one.
     pub rom: Option<PathBuf>,
-    /// The symbol files and the start states, each after the bytes of the text that contain its path, with the
-    /// quotation marks.
+    /// The symbol files and the start states. Before each path is the range of bytes in the text that contains the path
+    /// with its quotation marks.
     pub others: Vec<(Range<usize>, PathBuf)>,
 }
 
@@ -187,7 +187,7 @@ impl NamedFiles {
     /// states of other scenarios are left out.
     ///
     /// # Errors
-    /// [`GameFileError`] if the text is not a game file. Formulas and keys are not checked.
+    /// [`GameFileError`] if the text is not a game file. Formulas and key presses are not checked.
     pub fn parse(path: &Path, text: &str, scenario: Option<&str>) -> Result<NamedFiles, GameFileError> {
         let RawFile { game, scenario: scenarios } = RawFile::parse(path, text)?;
         let chosen = scenarios.into_iter().filter(|(name, _)| scenario.is_none_or(|wanted| wanted == name));

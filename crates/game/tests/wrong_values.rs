@@ -64,7 +64,7 @@ fn at<'a>(value: &'a mut Value, place: &[Step]) -> &'a mut Value {
     })
 }
 
-/// The errors of the parser are about these types of Rust, unless they are replaced with words that people know.
+/// Rust's types in the errors of the parser, which must be replaced with words that people know.
 const RUST: [&str; 7] = ["u32", "f64", "a sequence", "a map", "struct ", "path string", "tuple"];
 
 struct Folder(tempfile::TempDir);
@@ -76,7 +76,8 @@ impl Folder {
         (text, read)
     }
 
-    /// Reads a file that must be refused. The error must name a line with this word, or with a wrong key in its table.
+    /// Reads a file that must be refused. The error must name a line that contains this word or begins with the wrong
+    /// key `"?"`.
     fn assert_refused(&self, file: &Value, word: &str) {
         let (text, read) = self.read(file);
         let Err(GameFileError::Content { line, column, message, .. }) = read else {

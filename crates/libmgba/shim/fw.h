@@ -60,7 +60,7 @@ struct fw_console {
 
 int fw_open(const struct fw_rom*, const struct fw_console*, struct fw_core** out);
 int fw_load_file(struct fw_core*, const struct fw_rom*);
-/* Sets the save memory of GBA games with this code of 4 characters, from the next reset on. */
+/* Sets the type of save memory for GBA games with this code of 4 characters, from the next reset on. */
 void fw_set_save_type(struct fw_core*, const char* code, const char* type);
 void fw_close(struct fw_core*);
 void fw_reset(struct fw_core*);

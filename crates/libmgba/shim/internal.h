@@ -96,8 +96,8 @@ void fw_clock_after_load(struct fw_core*, int64_t before, struct mStateExtdata* 
 /* save.c */
 void fw_saves_init(struct fw_core*);
 /* If the game has changed the save of a loaded state, makes it the cartridge's save at once; with `always`, even if the
- * game has not changed it. Called before a reset, before another ROM is inserted, and before the cartridge's own save
- * is replaced or removed. */
+ * game has not changed it. Called before a reset, before another ROM is inserted, before the cartridge's own save is
+ * replaced or removed, and before a state is loaded with FW_KEEP_SAVE. */
 void fw_saves_settle(struct fw_core*, bool always);
 /* Inserts an empty temporary save, so that libmgba closes the save that is in use. Called before another ROM is
  * inserted, and before the core is freed. */

@@ -235,7 +235,7 @@ bool fw_save_view(const struct fw_core* self, size_t index, struct fw_save_view*
 uint64_t fw_save_in_use(const struct fw_core* self) {
 	const struct VFile* used;
 	const struct VFile* cartridge;
-	bool of_state; /* whether a save that hides the cartridge's is that of a loaded state */
+	bool of_state; /* whether the save that hides the cartridge's save is from a loaded state */
 	if (self->core->platform(self->core) == mPLATFORM_GB) {
 		const struct GB* gb = self->core->board;
 		used = gb->sramVf;

@@ -84,8 +84,8 @@ static void restore_sound(struct mCore* core, const void* from) {
 	GBAudioPSGDeserialize(&gba->audio.psg, &state->audio.psg, &state->audio.flags);
 }
 
-/* A number of cycles. In every state that libmgba saves, the next event of the screen and of a copy of memory is due
- * before that many cycles have passed. */
+/* A number of cycles. In every state that libmgba saves, the next event of the screen and that of a memory transfer
+ * (HDMA) are due before that many cycles have passed. */
 #define LONGEST_WAIT 0x100000
 
 static int32_t load_number(const void* from) {
@@ -100,7 +100,7 @@ static bool is_due(bool scheduled, const void* when) {
 	return scheduled && cycles > -LONGEST_WAIT && cycles < LONGEST_WAIT;
 }
 
-/* Whether a copy of memory that keeps the processor of a Game Boy from running would never end. */
+/* Whether a memory transfer (HDMA) that stops the processor of a Game Boy would never end. */
 static bool is_blocked_forever(const struct GBSerializedState* state) {
 	int32_t flags = load_number(&state->cpu.flags);
 	uint16_t remaining;
@@ -109,9 +109,9 @@ static bool is_blocked_forever(const struct GBSerializedState* state) {
 }
 
 /* Whether the timer of a Game Boy is so wrong that its counter overflows twice before its interrupt is due. Then libmgba
- * schedules the interrupt twice, and its list of events becomes a circle. In every state that libmgba saves, the next
- * step comes in time and has at most 544 cycles, of which no more than its length are left. A pending interrupt is due
- * after at most 14 cycles, and before the end of the step. */
+ * schedules the interrupt twice, and its list of events becomes a circle. In every state that libmgba saves, the
+ * timer's next step is not late, is at most 544 cycles long, and has no more cycles left than its length. A pending
+ * interrupt is due after at most 14 cycles, and before the end of the step. */
 static bool has_broken_timer(const struct GBSerializedState* state) {
 	int32_t left = load_number(&state->timer.nextEvent);
 	int32_t length = load_number(&state->timer.nextDiv);
@@ -120,7 +120,7 @@ static bool has_broken_timer(const struct GBSerializedState* state) {
 	return left < -0x200 || left > length || length > 0x400 || (pending && (interrupt > 0x10 || interrupt > left));
 }
 
-/* Whether the current line of a GBA's screen is after the last one. Then libmgba counts further up, and never comes to
+/* Whether the current line of a GBA's screen is after the last one. Then libmgba continues to count, and never reaches
  * the line that ends a frame. */
 static bool is_after_last_line(const struct GBASerializedState* state) {
 	uint16_t line;
@@ -153,8 +153,8 @@ static bool is_endless(enum mPlatform platform, const void* data) {
 	return !frame && !mode && state->io[GB_REG_BANK] != 0xFF;
 }
 
-/* Whether libmgba would write the packets of a Super Game Boy's command past its memory for them. This memory has room
- * for eight packets. The state says how many are in it, and how many are still to come. */
+/* Whether libmgba would write packets of a Super Game Boy's command past the end of its buffer, which has room for
+ * eight packets. The state says how many are in the buffer, and how many are still to come. */
 static bool has_too_many_packets(enum mPlatform platform, const void* data) {
 	const struct GBSerializedState* state = data;
 	if (platform != mPLATFORM_GB || !(state->model & GB_MODEL_SGB)) {
@@ -164,11 +164,12 @@ static bool has_too_many_packets(enum mPlatform platform, const void* data) {
 	return GBSerializedSGBFlagsGetBufferIndex(flags) + (state->sgb.command & 7) > 8;
 }
 
-/* libmgba's own function, which all cores of a GBA have. */
+/* libmgba's own function loadState. It is the same for all GBA cores. */
 static bool (*_Atomic libmgba_load_state)(struct mCore*, const void*);
 
-/* Replaces loadState of a GBA. If the state has another type of save memory, libmgba closes a cartridge's save that the
- * save of another state, or a temporary save, hides. So the pointer to a hidden save is removed during the call. */
+/* Replaces loadState of a GBA. The save of another state, or a temporary save, can hide the cartridge's save. If the
+ * new state has another type of save memory, libmgba would close such a hidden save. So the pointer to it is removed
+ * during the call. */
 static bool load_state(struct mCore* core, const void* state) {
 	struct GBASavedata* savedata = &((struct GBA*) core->board)->memory.savedata;
 	struct VFile* cartridge = savedata->realVf;

@@ -40,7 +40,7 @@ pub struct Core {
     patch: Option<PathBuf>,
     /// The options for games that are loaded later.
     options: Options,
-    /// The save memory from the options, and the code of the games that have it.
+    /// The code of the game for which the options were given, and the type of save memory from the options.
     save_type: Option<([u8; 4], &'static CStr)>,
     /// The values of the sensors, in thousandths.
     pub(crate) sensors: [i32; Sensor::ALL.len()],
@@ -120,8 +120,8 @@ impl Core {
         Ok(core)
     }
 
-    /// Takes over [`Hardware::save_type`] of a core that this one replaces, for the same games as there. It is in
-    /// effect from the next reset on.
+    /// Takes over [`Hardware::save_type`] of a core that this one replaces. It holds for the same games as in that
+    /// core, and takes effect at the next reset.
     pub fn adopt_save_type(&mut self, other: &Core) {
         self.save_type = other.save_type;
         if let Some((code, kind)) = &self.save_type {

@@ -25,9 +25,9 @@ pub mod flags {
     pub const ALL: u32 = 31;
     /// All parts except the battery save; mGBA's default for loading.
     pub const LOAD: u32 = 29;
-    /// Not one of mGBA's numbers. Together with [`SAVEDATA`], the save in a loaded state becomes the cartridge's save,
-    /// even if the game uses the save of a state that was loaded earlier. Without this flag, it then replaces only that
-    /// save, which the game loses with a reset.
+    /// mGBA does not have this flag. Together with [`SAVEDATA`], the save in a loaded state becomes the cartridge's
+    /// save, even if the game uses the save of a state that was loaded earlier. Without this flag, the save in the
+    /// loaded state then replaces only the save of the earlier state, which the game loses with a reset.
     pub const KEEP_SAVE: u32 = 0x100;
 }
 
@@ -168,8 +168,9 @@ impl Core {
         (0..).map_while(|index| self.handle.save(index))
     }
 
-    /// The save in use; `None` if there is none, or if a temporary save hides it. The save of a loaded state can hide it,
-    /// too, but becomes its content when the game changes that save.
+    /// The save in use; `None` if there is none, or if a temporary save hides it. A save that the save of a loaded
+    /// state hides is still in use: when the game changes the state's save, that becomes the content of the hidden
+    /// save.
     pub fn save_in_use(&self) -> Option<SaveId> {
         Some(self.handle.save_in_use()).filter(|id| *id != 0).map(SaveId)
     }

@@ -32,7 +32,7 @@ pub(crate) struct PictureOptions {
 
 impl<'de> Deserialize<'de> for PictureOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PictureOptions, D::Error> {
-        // With `remote`, serde derives this as a function of the type itself, and not of the trait.
+        // This does not recurse: with `remote`, serde derives a function of the type itself, and not of the trait.
         PictureOptions::deserialize(ObjectOnly(deserializer))
     }
 }

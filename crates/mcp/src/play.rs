@@ -19,7 +19,7 @@ pub(crate) struct Run<'a> {
     pub(crate) values: &'a [String],
     /// Expressions to evaluate at the beginning and at the end.
     pub(crate) watched: &'a [String],
-    /// Take a picture at the end, which will be changed in this way.
+    /// How to change the picture that is taken at the end. If it is `None`, no picture is taken.
     pub(crate) picture: Option<&'a PictureOptions>,
     /// The idempotency key. A run that is repeated with the same key is performed only once.
     pub(crate) key: Option<&'a str>,
@@ -137,7 +137,7 @@ impl Run<'_> {
         }
         params["then"] = then.into();
         set(&mut params, "idempotency_key", key);
-        // The first thing that is awaited, so that calls run their frames in the order in which they began.
+        // This is awaited before anything else, so that calls run their frames in the order in which they began.
         let _playing = session.playing.lock().await;
         // The size of the picture depends on the game. A wrong `crop` must fail before the frames are played.
         if let Some(options) = picture.filter(|options| options.crop.is_some()) {

@@ -347,7 +347,7 @@ impl ServerHandler for Server {
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
     }
 
-    /// The SDK also calls this method for a method that it knows, if it cannot read the parameters.
+    /// The SDK calls this for a request whose method it does not know, and for one whose parameters it cannot read.
     async fn on_custom_request(
         &self,
         CustomRequest { method, .. }: CustomRequest,

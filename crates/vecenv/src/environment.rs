@@ -273,7 +273,7 @@ impl Environment {
         ends.into_iter().chain(&mut self.info).chain(&mut self.observed)
     }
 
-    /// Saves everything that the next steps depend on and the last observation, in compressed form.
+    /// Saves everything that the next steps depend on, and also the last observation, in compressed form.
     pub(crate) fn save(&mut self) -> Result<Vec<u8>, Error> {
         let machine = self.core.save_state(self.state_flags())?;
         let pictures = self.pictures.as_ref().map(Pictures::parts);

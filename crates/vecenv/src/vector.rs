@@ -128,7 +128,8 @@ impl VectorEnv {
 
     /// Begins an episode in each environment for which `mask` is true or, without a mask, in all environments. If
     /// `seeds` has a seed for such an environment, its random numbers start again from this seed. An environment that
-    /// is not reset writes its last observation again, such as that of a state from [`restore`](VectorEnv::restore).
+    /// is not reset writes its last observation again. After [`restore`](VectorEnv::restore), that is the observation
+    /// of the restored state.
     ///
     /// # Errors
     /// If the lengths do not match the number of environments, or a core cannot load its state.

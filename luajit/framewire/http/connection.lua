@@ -357,8 +357,8 @@ end
 
 --- Called by the loop.
 function Connection:on_ready(readable, writable, broken)
-  -- A client that has closed a unix socket may have sent a request before. While this connection receives, `receive`
-  -- reports the end after the last byte.
+  -- A client may send a request on a unix socket, and then close the socket at once. So while this connection receives,
+  -- it is not closed here: `receive` finds the end of the stream after the last byte.
   if broken and not (readable and self.interest == READ) then return self:close() end
   if writable then push(self) end
   if readable and self.fd >= 0 then receive(self) end

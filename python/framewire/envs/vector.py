@@ -132,7 +132,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Begins episodes in all environments. With `options={"reset_mask": mask}`, only in those where `mask` is true.
 
-        For the other environments, returns their last observations. After `load_states`, these are those of the states.
+        For the other environments, returns their last observations. After `load_states`, they come from the loaded states.
 
         Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
         and so on. Without a seed, the random numbers of an environment continue; those of a new environment begin with

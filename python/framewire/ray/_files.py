@@ -15,8 +15,8 @@ from framewire.errors import InvalidRequest, RomError
 
 _GAME = "game.toml"
 
-# The largest game file, and the largest symbol file or start state, in bytes. They are those of crates/game and
-# crates/symbols.
+# The largest game file, as in crates/game, and the largest symbol file, as in crates/symbols, in bytes. The second limit
+# also holds for start states.
 _MAX_GAME = 16 << 20
 _MAX_REFERENCE = 64 << 20
 
@@ -83,7 +83,7 @@ class GameFiles:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """Reads a file of at most `limit` bytes. A device has any number of bytes, whatever its length is."""
+    """Reads a file of at most `limit` bytes. A device can have more bytes than the length that the system reports."""
     with path.open("rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:

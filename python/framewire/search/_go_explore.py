@@ -34,7 +34,7 @@ _STATES_AT_ONCE = 256
 # How many times a piece of work is tried, if states that it needs get lost.
 _ATTEMPTS = 5
 
-# The exceptions that a damaged file causes. RuntimeError: a part seems to be encrypted, or of a later version of zip.
+# The exceptions that a damaged file causes. RuntimeError: a part seems to be encrypted, or to need a later version of zip.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -270,7 +270,8 @@ class GoExplore:
                         search.archive.best[entries[number].cell] = number
             runner.learn(search.archive.known())
         except _DAMAGE as error:
-            # zipfile moves to a place before the start of the file if bytes are missing. Errors of bz2 have no number.
+            # If bytes are missing, zipfile seeks to a place before the start of the file, which is EINVAL. An OSError of
+            # bz2 has no number.
             of_system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
             if isinstance(error, FramewireError) or of_system:
                 raise

@@ -1,5 +1,5 @@
 //! Two tasks. One finds out which game is loaded, after a new connection and when another game is loaded. The other
-//! restarts the watches after a new connection, and ends watches in the script.
+//! restarts the watches after a new connection, and ends the watches that could not be ended in the script earlier.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ async fn ask_for_game(link: &Link, shared: &Arc<AttachedState>) -> bool {
 }
 
 /// Restarts the watches that a new connection does not have. First waits until the game is known, because most watches
-/// belong to one game. Also ends the watches in the script for which the link had no room earlier.
+/// belong to one game. Also sends again the requests to end watches for which the link had no room earlier.
 pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         let unended = shared.watches.take_unended();

@@ -135,13 +135,13 @@ pub(super) fn effects(batch: &Batch) -> Vec<(usize, OpEffect)> {
     ops.filter_map(|(number, op)| Some((number, effect(op)?))).collect()
 }
 
-/// The operations `read_at` of a batch: the index of each, and how many bytes its result has.
+/// The `read_at` operations of a batch: the index of each, and how many bytes its result must have.
 pub(super) fn reads_at(batch: &Batch) -> Vec<(usize, usize)> {
     let reads = batch.ops.iter().enumerate().filter(|(_, op)| matches!(op, Op::ReadAt { .. }));
     reads.map(|(number, op)| (number, op.largest_result())).collect()
 }
 
-/// Replaces results of `read_at` that have another type or length with an error.
+/// Puts an error in place of each result of `read_at` that has the wrong type or length.
 pub(super) fn check_reads(reads: &[(usize, usize)], outcome: &mut Outcome) {
     for (number, length) in reads {
         if let Some(result) = outcome.results.get_mut(*number)

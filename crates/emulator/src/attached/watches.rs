@@ -191,9 +191,9 @@ impl AttachedWatches {
         }
     }
 
-    /// Ends a watch in the script. Tries again as long as the emulator does not answer, for example because it is
-    /// paused, and later if the link has no room for the request: the script would otherwise keep the watch until the
-    /// connection ends.
+    /// Ends a watch in the script, which would otherwise keep the watch until the connection ends. Tries again as long
+    /// as the emulator does not answer, for example because it is paused. If the link has no room for the request,
+    /// tries again later.
     pub fn send_end(self: &Arc<Self>, id: u32) {
         let Some(link) = self.link.get().and_then(Weak::upgrade) else { return };
         let watches = Arc::downgrade(self);

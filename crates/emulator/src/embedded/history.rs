@@ -55,8 +55,8 @@ pub(super) struct HistoryKeeper {
 }
 
 /// The checksum of a game, and [`Saves::file_changes`](super::saves::Saves::file_changes). States contain the battery
-/// save, so a state from before another save file was loaded must not be loaded: it would overwrite that file. The same
-/// holds for a state with a temporary save, or without a save file.
+/// save. So after another save file was loaded, an earlier state must not be loaded: its save would overwrite that
+/// file. The same holds for a state with a temporary save, or without a save file.
 pub(super) type GameAndSave = (u32, u32);
 
 /// How an operation affects the history.

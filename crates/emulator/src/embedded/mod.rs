@@ -371,8 +371,8 @@ impl Emulator for Embedded {
 }
 
 impl Embedded {
-    /// Stops the core, which writes the battery save. Then batches fail with [`EmulatorError::Stopped`]. Blocks until
-    /// the core's thread has ended, or until it is abandoned. Does nothing if the core was stopped before.
+    /// Stops the core, which first writes the battery save. After that, batches fail with [`EmulatorError::Stopped`].
+    /// Blocks until the core's thread has ended, or until it is abandoned. Does nothing if the core was stopped before.
     pub fn stop(&self) {
         let Some(thread) = self.thread.lock().take() else { return };
         self.shared.stop.store(true, Relaxed);

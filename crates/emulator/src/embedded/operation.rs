@@ -163,7 +163,8 @@ impl Machine {
                 self.loaded(loaded, Discontinuity::Game)?
             }
             Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
-            // At its end, a replay loads the state from before it, whose save would overwrite another save file.
+            // When a replay ends, it loads the state from before the replay. The save in that state would overwrite a
+            // save file that was loaded during the replay.
             Op::LoadSaveFile { path, temporary } => {
                 self.check_may_change("save files")?;
                 let path = Path::new(&path);
@@ -322,10 +323,11 @@ impl Machine {
         Ok(())
     }
 
-    /// The flags for loading a state. A state with its save replaces the cartridge's save, except during a replay or a
-    /// recording, whose watches look the same. At its end, a replay loads the state from before it. If the save of
-    /// another state hid the cartridge's save then, that state does not contain the cartridge's save, so the replay
-    /// could not restore it.
+    /// The flags for loading a state. If the state is loaded together with its save, this save replaces the cartridge's
+    /// save, except during a replay. Recordings are also an exception, because their watches look like those of
+    /// replays. When a replay ends, it loads the state from before the replay. If the save of another state hid the
+    /// cartridge's save at that time, the state from before the replay does not contain the cartridge's save, so the
+    /// replay could not restore it.
     fn load_flags(&self, flags: u8) -> u32 {
         let keep = if self.watches.has_recording_or_replay() { 0 } else { flags::KEEP_SAVE };
         u32::from(flags) | keep

@@ -505,7 +505,8 @@ fn a_game_uses_the_save_file_from_the_settings() {
     assert!(refused.to_string().contains("cannot write"), "{refused}");
 }
 
-/// A replay loads the state from before it at its end, and must not change a save that this state does not contain.
+/// When a replay ends, it loads the state from before the replay. So during a replay, a save that this state does not
+/// contain must not be changed.
 #[test]
 fn a_state_with_its_save_changes_the_save_file_after_another_state_was_loaded_except_in_a_replay() {
     for (is_replay, expected) in [(false, 1), (true, 2)] {
@@ -604,7 +605,7 @@ fn going_back_does_not_overwrite_a_save_file_that_a_script_has_just_loaded() {
     assert_eq!((first(&home.save()), first(&other)), (Some(2), Some(7)));
 }
 
-/// A replay loads the state from before it at its end, and so would overwrite the other file.
+/// When a replay ends, it loads the state from before the replay. That state's save would overwrite the other file.
 #[test]
 fn no_save_file_is_loaded_during_a_replay() {
     let home = Home::new();
@@ -649,7 +650,7 @@ fn a_game_keeps_the_save_type_of_the_settings_after_a_game_of_the_other_console(
     let rom = Rom::File(home.path("game.gba"));
     let emulator = Embedded::start(Config { rom, mods, ..config(Speed::Times(1.0), true, vec![]) })
         .expect("the game starts");
-    // Before a game has used its save, there is a domain only if its type is known.
+    // Before a game has used its save, there is a domain `sram` only if the type of the save is known.
     for (name, is_set) in [
         ("small.gb", false),
         ("game.gba", true),

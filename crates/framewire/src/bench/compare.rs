@@ -11,7 +11,8 @@ use framewire_loadtest::report::table::Table;
 
 use crate::output;
 
-/// The largest report that is read, in bytes. A point of its chart, which is a second of a run, has about 200 bytes.
+/// The largest report that is read, in bytes. Its chart has one point for each second of a run, and a point has about
+/// 200 bytes.
 const MAX_REPORT: u64 = 256 << 20;
 
 /// Arguments of `framewire bench compare`.

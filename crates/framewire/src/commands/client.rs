@@ -176,8 +176,9 @@ impl Client {
     }
 
     /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if no reply comes within `limit`; if
-    /// `limit` is `None`, it waits without a limit. If the server cannot be reached, that is an error. `reached` says
-    /// whether an earlier request has reached it; then it is not an error if `limit` is too short for connecting.
+    /// `limit` is `None`, waits without a limit. Returns an error if the server cannot be reached. `reached` says
+    /// whether an earlier request has reached the server. If so, and if `limit` is too short for connecting, returns
+    /// `None`.
     pub fn ask(
         &self,
         target: &str,
@@ -376,7 +377,7 @@ impl Client {
 pub fn refused(status: u16, detail: &str) -> Failure {
     match status {
         400 | 404 | 413 | 422 => Failure::Input(detail.to_owned()),
-        // A 503, or a 408 if the request had not arrived completely.
+        // A server that is stopping sends 503, or 408 if the request has not arrived completely.
         408 | 503 if detail.starts_with(STOPPING) => Failure::Connection(detail.to_owned()),
         401 => Failure::Refused(format!(
             "{detail}\n  name the file of the server's token with --token-file, or put the token into FRAMEWIRE_TOKEN"
@@ -435,7 +436,7 @@ mod tests {
         Client::new(Address { url, emulator: None, token: None, certificate: None }).unwrap()
     }
 
-    /// An address at which no further connection is accepted, with the sockets that keep it so.
+    /// An address whose queue for new connections is full, and the sockets that keep it full.
     fn full_queue() -> (SocketAddr, Socket, Vec<TcpStream>) {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();

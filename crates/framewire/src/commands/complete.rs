@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 /// The environment variable that a shell's completion script sets to ask for candidates.
 const VARIABLE: &str = "COMPLETE";
 /// The last line of the script for zsh. If the script is the file `_framewire` in a folder of `$fpath`, zsh runs it for
-/// the first completion, so it must complete too.
+/// the first completion. So the script must then also produce that completion.
 const ZSH_FILE: &str = "\n[[ $funcstack[1] != _framewire ]] || _clap_dynamic_completer_framewire \"$@\"\n";
 
 /// Arguments of `framewire completions`.

@@ -43,7 +43,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The failure of a request that sent this file. Its text begins with the name of the file.
+    /// The failure of a request that sent this file. If the failure can be about the file, its text begins with the
+    /// name of the file.
     fn with_file(self, file: &Path) -> Failure {
         let named = |text: String| format!("{}: {text}", file.display());
         match self {

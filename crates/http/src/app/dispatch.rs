@@ -180,8 +180,8 @@ impl Dispatcher {
         Ok(response)
     }
 
-    /// If a small body has not arrived yet, reads it. Otherwise, a route that refuses the request before it reads the
-    /// body would end the connection, because the rest of the body could not be skipped.
+    /// If a small body has not arrived yet, reads it. Without this, a route that refuses the request before it reads
+    /// the body would end the connection, because the rest of the body could not be skipped.
     async fn small_rest(
         &self,
         activity: &Activity,

@@ -237,9 +237,9 @@ pub(crate) struct LockstepHolder(Arc<Mutex<Holders>>);
 pub(crate) struct Holders {
     /// How many claims there were.
     claims: u64,
-    /// The holder after the last batch with a known outcome, and after it those that the later batches will make, in
-    /// the order of the batches. Each has the number of its claim. A holder is the number of a WebSocket; 0 if a client
-    /// without a WebSocket began lockstep, or an operation has ended it.
+    /// The holder after the last settled batch, and then, in the order of the later batches, the holder after each of
+    /// them if it is performed. Each entry is the number of a claim, and the holder. A holder is the number of a
+    /// WebSocket; 0 if a client without a WebSocket began lockstep, or an operation has ended it.
     all: Vec<(u64, u64)>,
 }
 
@@ -283,7 +283,8 @@ impl LockstepHolder {
 }
 
 impl LockstepClaim {
-    /// Notes which operations were performed. If none of those that begin or end lockstep was, the holder stays.
+    /// Notes which operations were performed. If no operation that begins or ends lockstep was performed, the holder
+    /// stays.
     pub(crate) fn settle(mut self, outcome: &Result<Outcome, EmulatorError>) {
         use EmulatorError::{Busy, Deadline, Forbidden, Lost, NotConnected, Refused, Stopped};
         let performed = match outcome {

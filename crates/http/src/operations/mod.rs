@@ -178,7 +178,7 @@ pub(crate) struct SentBatch {
     pending: Pending,
     /// Whether the batch contains the operation `run`.
     runs: bool,
-    /// Whether the batch begins or ends lockstep.
+    /// The claim of the batch, if it begins or ends lockstep.
     claim: Option<LockstepClaim>,
     /// Counts the batch as waiting until this guard is dropped.
     _waiting: InProgressGuard,

@@ -150,8 +150,8 @@ impl Activity {
         self.enter(Phase::Request);
     }
 
-    /// Notes how many requests have arrived to their end, and how many bytes of an incomplete head after them. `bytes`
-    /// are the bytes that arrived last.
+    /// Notes how many requests have arrived to their end, and how many bytes of an incomplete head have arrived after
+    /// them. `bytes` are the bytes that arrived last.
     pub(super) fn note_framing(&self, requests: u32, head: usize, bytes: &[u8]) {
         self.complete.store(requests, Relaxed);
         let mut next = self.next_head.lock();
@@ -161,8 +161,8 @@ impl Activity {
         next.add(&bytes[bytes.len() - head.min(bytes.len())..]);
     }
 
-    /// If a part of the next head has arrived together with the last request, notes that a head is arriving. hyper
-    /// reads from the socket only after it has sent the reply to that request.
+    /// Called before each read from the socket. If a part of the next head has arrived together with the last request,
+    /// notes that a head is arriving. hyper reads again only after it has sent the reply to that request.
     pub(super) fn begin_arrived_head(&self) {
         if self.phase() != Phase::Idle || self.complete.load(Relaxed) != self.requests.load(Relaxed) {
             return;
@@ -310,7 +310,7 @@ impl Activity {
     }
 }
 
-/// Increases a counter. Only one task at a time counts, so no atomic addition is needed.
+/// Increases a counter. Only one task at a time does so, so no atomic addition is needed.
 fn increase(counter: &AtomicU32) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }

@@ -268,7 +268,7 @@ async fn picture(
 struct RewindTo {
     /// The frame counter.
     frame: u32,
-    /// Number of the line. Default, and the meaning of 0: the current line and the lines that it continues.
+    /// Number of the line. If it is missing or 0: the current line and the lines that it continues.
     #[serde(default)]
     line: Option<u32>,
 }

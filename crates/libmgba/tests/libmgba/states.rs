@@ -98,7 +98,7 @@ fn state_files_that_cannot_be_read_or_written_are_errors() {
     assert!(matches!(core.load_state_file(&path, 0), Err(Error::StateTooLarge { .. })));
 }
 
-/// The length of this file of the kernel is 0, and it has 8 bytes for each page that a process could have.
+/// The kernel reports the length 0 for this file, but the file has 8 bytes for each page that a process could have.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_with_more_bytes_than_its_length_is_refused() {

@@ -150,7 +150,7 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
     Ok(Reply { json, picture })
 }
 
-/// The error in words of the client, which wrote `keys` and no steps.
+/// The error in the words of the client. If the client wrote `keys`, the error is about `keys` and not about steps.
 fn about_keys(ToolError(text): ToolError, has_keys: bool) -> ToolError {
     if !has_keys {
         return ToolError(text);

@@ -41,7 +41,7 @@ async fn a_changed_byte_is_detected_at_its_frame() {
     assert_eq!(recording.pictures(), 300);
 }
 
-/// A recording with right checksums that contains `entries`.
+/// A recording with correct checksums that contains `entries`.
 fn written(head: &Head, state: &[u8], entries: &[Entry]) -> Recording {
     let mut writer = Writer::begin(Vec::new(), head, state.to_vec()).unwrap();
     for entry in entries {

@@ -62,7 +62,7 @@ fn operations(server: &Server) -> Vec<(String, Vec<Argument>)> {
         let arguments = row.args.iter().map(|arg| Argument {
             name: arg.name.to_owned(),
             kind: arg.kind.name().to_owned(),
-            // A register also accepts the numbers of an unsigned register.
+            // The value of a register can also be written as an unsigned number.
             range: arg
                 .range
                 .map(|(least, most)| if least < -1000 { (least, u32::MAX.into()) } else { (least, most) }),
