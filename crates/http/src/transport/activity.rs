@@ -73,8 +73,9 @@ struct Head {
 }
 
 impl Head {
-    /// Counts bytes that arrived.
-    fn add(&mut self, bytes: &[u8]) {
+    /// Counts bytes that arrived, and returns how many had arrived before them.
+    fn add(&mut self, bytes: &[u8]) -> usize {
+        let before = self.bytes;
         if self.bytes == 0 {
             self.under_v1 = begins_under_v1(bytes);
         }
@@ -82,6 +83,7 @@ impl Head {
             self.line += memchr(b'\n', bytes).unwrap_or(bytes.len());
         }
         self.bytes += bytes.len();
+        before
     }
 }
 
@@ -293,8 +295,7 @@ impl Activity {
             Phase::Head => {}
             _ => return Ok(()),
         }
-        let before = self.head.lock().bytes;
-        self.head.lock().add(bytes);
+        let before = self.head.lock().add(bytes);
         if before + bytes.len() > Limits::MAX_HEAD && !ends_within(Limits::MAX_HEAD, before, bytes) {
             return Err(self.refuse(self.oversized(), "the head of a request is too large"));
         }
