@@ -337,15 +337,13 @@ mod tests {
         }
     }
 
-    /// A backend with replies to some methods. The others fail.
-    struct FixedBackend(fn(&str, &Json) -> Option<Json>);
+    /// A backend whose replies are the results of this function.
+    struct FixedBackend<F>(F);
 
-    impl Backend for FixedBackend {
+    impl<F: Fn(&str, &Json) -> Result<Json, Problem> + Send + Sync> Backend for FixedBackend<F> {
         fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a> {
             let reply = (self.0)(method, &params.into());
-            Box::pin(async move {
-                reply.ok_or_else(|| Problem { status: 404, detail: format!("{method} has no reply") })
-            })
+            Box::pin(async { reply })
         }
 
         fn only_reads(&self) -> bool {
@@ -361,29 +359,19 @@ mod tests {
         session_of(replies, Options::default())
     }
 
+    /// A session with a backend that has replies to some methods. The others fail.
     fn session_of(replies: fn(&str, &Json) -> Option<Json>, options: Options) -> Arc<Session> {
-        Arc::new(Session::new(Arc::new(FixedBackend(replies)), options, Arc::default()))
+        let backend = FixedBackend(move |method: &str, params: &Json| {
+            let missing = || Problem { status: 404, detail: format!("{method} has no reply") };
+            replies(method, params).ok_or_else(missing)
+        });
+        Arc::new(Session::new(Arc::new(backend), options, Arc::default()))
     }
 
-    /// A backend whose methods all fail for this reason.
-    struct FailingBackend(&'static str);
-
-    impl Backend for FailingBackend {
-        fn call<'a>(&'a self, _method: &'a str, _params: Object) -> CallFuture<'a> {
-            Box::pin(async { Err(Problem { status: 409, detail: self.0.to_owned() }) })
-        }
-
-        fn only_reads(&self) -> bool {
-            false
-        }
-
-        fn stopped(&self) -> EndFuture<'_> {
-            Box::pin(std::future::pending())
-        }
-    }
-
+    /// A session with a backend whose methods all fail for this reason.
     fn session_that_fails(why: &'static str) -> Arc<Session> {
-        Arc::new(Session::new(Arc::new(FailingBackend(why)), Options::default(), Arc::default()))
+        let problem = move |_: &str, _: &Json| Err(Problem { status: 409, detail: why.to_owned() });
+        Arc::new(Session::new(Arc::new(FixedBackend(problem)), Options::default(), Arc::default()))
     }
 
     /// The arguments of a call.
@@ -892,7 +880,7 @@ mod tests {
         let mut options = Options::default();
         options.read_query("toolsets=play%2Cfiles&read_only=true&emulator=left").unwrap();
         assert_eq!(options.toolsets, [Toolset::Play, Toolset::Files]);
-        let session = Session::new(Arc::new(FixedBackend(|_, _| None)), options, Arc::default());
+        let session = session_of(|_, _| None, options);
         let offered: Vec<&str> =
             ALL.iter().filter(|tool| tool.is_offered(&session)).map(|tool| tool.name).collect();
         assert_eq!(offered, ["observe", "screenshot", "resume"]);
