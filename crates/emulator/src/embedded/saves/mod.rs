@@ -100,7 +100,7 @@ impl Saves {
     /// replaced, reports that as a problem. The operation `load_file` or a script can remove it.
     pub fn check(&mut self, core: &mut Core, now: Instant) {
         if self.take_changes(core, now) && !core.saves().any(|save| save.in_use) {
-            let problem = "no save file has been in use since another game or state was loaded; load a save file with autoload_save";
+            let problem = "no save file has been in use since another game was loaded; load a save file with autoload_save";
             self.problems.set_opening(Path::new(""), Some(problem.to_owned()));
         }
     }
