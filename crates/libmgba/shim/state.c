@@ -218,24 +218,24 @@ static int try_state(struct mCore* core, const void* state) {
 	return status;
 }
 
-static bool has_save(struct mStateExtdata* extra) {
-	struct mStateExtdataItem item;
-	return mStateExtdataGet(extra, EXTDATA_SAVEDATA, &item) && item.size > 0 && item.data;
+/* Returns false if the state has no save. */
+static bool find_save(struct mStateExtdata* extra, struct mStateExtdataItem* save) {
+	return mStateExtdataGet(extra, EXTDATA_SAVEDATA, save) && save->size > 0 && save->data;
 }
 
 /* If a game has not used its save yet, makes its save equal to the save in a loaded state. libmgba has written the
  * state's save over the start of the current one, which may be longer. If there was no current save, libmgba has
  * dropped the state's save. */
 static void finish_unused_save(struct mCore* core, struct mStateExtdata* extra, int flags) {
-	struct mStateExtdataItem item;
-	if (!has_unused_save(core) || !mStateExtdataGet(extra, EXTDATA_SAVEDATA, &item) || item.size <= 0 || !item.data) {
+	struct mStateExtdataItem save;
+	if (!has_unused_save(core) || !find_save(extra, &save)) {
 		return;
 	}
 	struct VFile* file = ((struct GBA*) core->board)->memory.savedata.vf;
 	if (!file) {
-		core->savedataRestore(core, item.data, item.size, false);
+		core->savedataRestore(core, save.data, save.size, false);
 	} else if (flags & SAVESTATE_SAVEDATA) {
-		file->truncate(file, item.size);
+		file->truncate(file, save.size);
 	}
 }
 
@@ -259,7 +259,8 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 	int64_t before = fw_clock_before_load(self);
 	int status = try_state(core, found);
 	if (status == FW_OK) {
-		if (flags & FW_KEEP_SAVE && flags & SAVESTATE_SAVEDATA && has_save(&extra)) {
+		struct mStateExtdataItem save;
+		if (flags & FW_KEEP_SAVE && flags & SAVESTATE_SAVEDATA && find_save(&extra, &save)) {
 			fw_saves_settle(self, true);
 		}
 		vf->seek(vf, 0, SEEK_SET);
