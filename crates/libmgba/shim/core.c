@@ -224,11 +224,19 @@ static void configure(struct mCore* core, const struct fw_console* console) {
 	mCoreLoadForeignConfig(core, &core->config);
 }
 
-/* libmgba looks up this setting by the game's code at each reset. */
-void fw_set_save_type(struct fw_core* self, const char* code, const char* type) {
-	char section[16];
-	snprintf(section, sizeof(section), "override.%.4s", code);
-	ConfigurationSetValue(mCoreConfigGetOverrides(&self->core->config), section, "savetype", type);
+/* Sets the type of save memory. libmgba looks up this setting by the game's code at each reset. */
+static void set_save_type(struct fw_core* self) {
+	if (self->save_type) {
+		char section[16];
+		snprintf(section, sizeof(section), "override.%s", self->save_type_code);
+		ConfigurationSetValue(mCoreConfigGetOverrides(&self->core->config), section, "savetype", self->save_type);
+	}
+}
+
+void fw_adopt_save_type(struct fw_core* self, const struct fw_core* other) {
+	self->save_type = other->save_type;
+	memcpy(self->save_type_code, other->save_type_code, sizeof(self->save_type_code));
+	set_save_type(self);
 }
 
 /* Gives the core a copy of the BIOS, which libmgba keeps. */
@@ -278,9 +286,11 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 	fw_audio_setup(core);
 	status = insert_rom(self, given, rom);
 	if (status == FW_OK) {
-		if (console->save_type && platform == mPLATFORM_GBA) {
+		if (platform == mPLATFORM_GBA) {
 			const size_t code = 0xAC;
-			fw_set_save_type(self, (const char*) rom_memory(core) + code, console->save_type);
+			memcpy(self->save_type_code, (const char*) rom_memory(core) + code, sizeof(self->save_type_code) - 1);
+			self->save_type = console->save_type;
+			set_save_type(self);
 		}
 		status = insert_bios(core, console);
 	}

@@ -54,14 +54,14 @@ struct fw_console {
 	bool no_borders; /* no border around the picture of a Super Game Boy */
 	/* For a Game Boy without colours: 4 colours for the background and 8 for objects, as 0xRRGGBB; or NULL. */
 	const uint32_t* palette;
-	const char* save_type; /* save memory of a GBA game, as mGBA names it; NULL to detect it */
+	const char* save_type; /* save memory of a GBA game, as mGBA names it; NULL to detect it; never freed */
 };
 #define FW_PALETTE 12
 
 int fw_open(const struct fw_rom*, const struct fw_console*, struct fw_core** out);
 int fw_load_file(struct fw_core*, const struct fw_rom*);
-/* Sets the type of save memory for GBA games with this code of 4 characters, from the next reset on. */
-void fw_set_save_type(struct fw_core*, const char* code, const char* type);
+/* Takes over the type of save memory of another core, for the same games as there, from the next reset on. */
+void fw_adopt_save_type(struct fw_core*, const struct fw_core* other);
 void fw_close(struct fw_core*);
 void fw_reset(struct fw_core*);
 void fw_run_frame(struct fw_core*);

@@ -63,6 +63,9 @@ struct fw_core {
 	const void* rom; /* the address of the ROM's bytes at the last check */
 	uint32_t rom_crc32; /* the ROM's CRC-32 at the last check; writes to the ROM do not change it */
 	bool loaded_by_script; /* whether a script has replaced the ROM */
+	/* the type of save memory from the settings, or NULL, and the code of the games that have it */
+	const char* save_type;
+	char save_type_code[5];
 	struct fw_clock clock;
 	struct fw_sensors sensors;
 	uint32_t layers_off[2]; /* a bit for each layer that is off: of the picture, then of the sound */

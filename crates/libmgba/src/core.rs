@@ -1,4 +1,4 @@
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,6 @@ use crate::platform::Platform;
 use crate::rom::Rom;
 use crate::sensor::Sensor;
 use crate::sys::{Handle, Status};
-
-/// Where the code of a GBA game is in its ROM.
-const GBA_CODE: usize = 0xAC;
 
 /// The options for a core and for the games that it loads later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,8 +37,6 @@ pub struct Core {
     patch: Option<PathBuf>,
     /// The options for games that are loaded later.
     options: Options,
-    /// The code of the game for which the options were given, and the type of save memory from the options.
-    save_type: Option<([u8; 4], &'static CStr)>,
     /// The values of the sensors, in thousandths.
     pub(crate) sensors: [i32; Sensor::ALL.len()],
     /// For a ROM that was given as bytes: the folder that it was written to, which is removed with the core.
@@ -108,14 +103,9 @@ impl Core {
             path: rom.path,
             patch: rom.patch,
             options,
-            save_type: None,
             sensors: Default::default(),
             _home: home,
         };
-        if core.platform() == Platform::Gba {
-            let code = rom.bytes.get(GBA_CODE..).and_then(<[u8]>::first_chunk);
-            core.save_type = code.copied().zip(core.options.hardware.save_type.for_mgba());
-        }
         core.list_domains();
         Ok(core)
     }
@@ -123,10 +113,7 @@ impl Core {
     /// Takes over [`Hardware::save_type`] of a core that this one replaces. It holds for the same games as in that
     /// core, and takes effect at the next reset.
     pub fn adopt_save_type(&mut self, other: &Core) {
-        self.save_type = other.save_type;
-        if let Some((code, kind)) = &self.save_type {
-            self.handle.set_save_type(code, kind);
-        }
+        self.handle.adopt_save_type(&other.handle);
     }
 
     /// Replaces the running ROM without resetting the console, as `emu:loadFile` does in Lua. The processor continues

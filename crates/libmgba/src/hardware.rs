@@ -96,7 +96,7 @@ impl SaveType {
         (SaveType::Eeprom512, "eeprom512", Some(c"EEPROM512")),
     ];
 
-    pub(crate) fn for_mgba(self) -> Option<&'static CStr> {
+    fn for_mgba(self) -> Option<&'static CStr> {
         SaveType::ALL.iter().find(|(kind, ..)| *kind == self).and_then(|(.., name)| *name)
     }
 }

@@ -96,7 +96,7 @@ pub type ConsoleFn = extern "C" fn(user: *mut c_void, level: c_int, message: *co
 unsafe extern "C" {
     pub fn fw_open(rom: *const RawRom, console: *const RawConsole, out: *mut *mut RawCore) -> c_int;
     pub fn fw_load_file(core: *mut RawCore, rom: *const RawRom) -> c_int;
-    pub fn fw_set_save_type(core: *mut RawCore, code: *const c_char, kind: *const c_char);
+    pub fn fw_adopt_save_type(core: *mut RawCore, other: *const RawCore);
     pub fn fw_close(core: *mut RawCore);
     pub fn fw_reset(core: *mut RawCore);
     pub fn fw_run_frame(core: *mut RawCore);

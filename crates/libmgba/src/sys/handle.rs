@@ -120,9 +120,9 @@ impl Handle {
         check(unsafe { ffi::fw_load_file(self.ptr(), &rom.raw()) })
     }
 
-    pub fn set_save_type(&mut self, code: &[u8; 4], kind: &CStr) {
-        // SAFETY: see the type; the shim reads at most 4 bytes of `code`.
-        unsafe { ffi::fw_set_save_type(self.ptr(), code.as_ptr().cast(), kind.as_ptr()) }
+    pub fn adopt_save_type(&mut self, other: &Handle) {
+        // SAFETY: see the type; the name of the type is static.
+        unsafe { ffi::fw_adopt_save_type(self.ptr(), other.ptr()) }
     }
 
     pub fn title(&self) -> String {
