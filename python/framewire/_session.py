@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from websockets.client import ClientProtocol
@@ -25,6 +25,7 @@ from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
+from framewire._calls import UNREADABLE, Call, CleanUp
 from framewire.errors import (
     ConnectionFailed,
     ConnectionLost,
@@ -34,9 +35,6 @@ from framewire.errors import (
     from_problem,
     shown,
 )
-
-if TYPE_CHECKING:
-    from framewire._calls import Call, CleanUp
 
 Json = Any
 
@@ -459,7 +457,7 @@ class Session:
         self._fragments = []
         try:
             self._message(json.loads(text))
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             why = f"the server sent a message that this client cannot read ({type(error).__name__}: {error})"
             self.give_up(
                 ConnectionLost(
