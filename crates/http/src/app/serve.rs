@@ -95,10 +95,10 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
     }
 }
 
-/// Serves `app` on `socket` until `shutdown` completes. Then it still accepts requests for twice
-/// [`Limits::last_call`](crate::Limits::last_call). After that, it finishes the requests under way, for at most
-/// [`Limits::grace`](crate::Limits::grace), and closes the connections. At the end, it completes the recordings, which
-/// may take the same time again. An error on one connection does not affect the others.
+/// Serves `app` on `socket` until `shutdown` completes. Then it still accepts requests for twice [`Limits::last_call`].
+/// After that, it finishes the requests under way, for at most [`Limits::grace`], and closes the connections. At the end,
+/// it completes the recordings, which may take the same time again. An error on one connection does not affect the
+/// others.
 ///
 /// The future is boxed so that the code of the server is compiled as a part of this crate. The crate of the program is
 /// optimised less.

@@ -88,7 +88,7 @@ pub(crate) struct Operations {
     pub(crate) deadline: Duration,
     /// The memory for large replies.
     pub(crate) replies: ReplyBudget,
-    /// The only folder in which callers may name files: see [`Access::files`](crate::Access::files).
+    /// The only folder in which callers may name files: see [`Access::files`](crate::access::Access::files).
     pub(crate) files: Option<Files>,
     pub(crate) stopping: Stopping,
 }
