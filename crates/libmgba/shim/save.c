@@ -279,7 +279,7 @@ void fw_saves_free(struct fw_core* self) {
 	}
 }
 
-/* ---- saves that scripts load: emu:loadSaveFile() and emu:autoloadSave() ---- */
+/* ---- saves that scripts load: emu:loadSaveFile(), emu:autoloadSave(), and states with saves ---- */
 
 /* The core whose script runs on this thread. */
 static __thread struct fw_core* host;
@@ -353,9 +353,24 @@ static bool load_temporary_script_save(struct mCore* core, struct VFile* vf) {
 	return load_from_script(core, vf, true);
 }
 
+/* Restores the save of a state that a script loads. If the script wants the state's save to replace the cartridge's,
+ * and the save of an earlier state hides that one, libmgba would replace only the save of the earlier state. */
+static bool restore_script_save(struct mCore* core, const void* data, size_t size, bool writeback) {
+	struct fw_core* self = host;
+	if (!self || self->core != core) {
+		return false;
+	}
+	if (writeback) {
+		fw_saves_settle(self, true);
+	}
+	return self->restore_save(core, data, size, writeback);
+}
+
 void fw_saves_init(struct fw_core* self) {
 	self->load_save = self->core->loadSave;
 	self->load_temporary_save = self->core->loadTemporarySave;
+	self->restore_save = self->core->savedataRestore;
 	self->core->loadSave = load_script_save;
 	self->core->loadTemporarySave = load_temporary_script_save;
+	self->core->savedataRestore = restore_script_save;
 }

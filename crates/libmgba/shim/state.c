@@ -226,14 +226,15 @@ static bool find_save(struct mStateExtdata* extra, struct mStateExtdataItem* sav
 /* If a game has not used its save yet, makes its save equal to the save in a loaded state. libmgba has written the
  * state's save over the start of the current one, which may be longer. If there was no current save, libmgba has
  * dropped the state's save. */
-static void finish_unused_save(struct mCore* core, struct mStateExtdata* extra, int flags) {
+static void finish_unused_save(struct fw_core* self, struct mStateExtdata* extra, int flags) {
+	struct mCore* core = self->core;
 	struct mStateExtdataItem save;
 	if (!has_unused_save(core) || !find_save(extra, &save)) {
 		return;
 	}
 	struct VFile* file = ((struct GBA*) core->board)->memory.savedata.vf;
 	if (!file) {
-		core->savedataRestore(core, save.data, save.size, false);
+		self->restore_save(core, save.data, save.size, false);
 	} else if (flags & SAVESTATE_SAVEDATA) {
 		file->truncate(file, save.size);
 	}
@@ -264,14 +265,18 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 			fw_saves_settle(self, true);
 		}
 		vf->seek(vf, 0, SEEK_SET);
-		if (mCoreLoadStateNamed(core, vf, without_cheats(flags))) {
+		bool (*restore_script_save)(struct mCore*, const void*, size_t, bool) = core->savedataRestore;
+		core->savedataRestore = self->restore_save;
+		bool loaded = mCoreLoadStateNamed(core, vf, without_cheats(flags));
+		core->savedataRestore = restore_script_save;
+		if (loaded) {
 			restore_sound(core, found);
 		} else {
 			/* The same state was accepted a moment ago, so the only possible reason is a lack of memory. */
 			status = FW_NO_MEMORY;
 		}
 		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);
-		finish_unused_save(core, &extra, flags);
+		finish_unused_save(self, &extra, flags);
 	}
 	mappedMemoryFree(found, size);
 	mStateExtdataDeinit(&extra);

@@ -261,6 +261,33 @@ fn a_state_can_replace_the_save_of_the_cartridge_while_the_save_of_another_state
     }
 }
 
+#[test]
+fn a_state_that_a_script_loads_can_replace_the_save_of_the_cartridge_while_another_state_hides_it() {
+    for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
+        let save = core.load_save(&[]).unwrap();
+        core.reset();
+        unlock(&mut core);
+        let first = core.save_state(flags::ALL).unwrap();
+        core.write8(sram, 1);
+        run(&mut core, 60);
+        core.load_state(&first, flags::LOAD).unwrap();
+        let script = format!(
+            "emu:write8({sram}, 2)
+            local with_2 = emu:saveStateBuffer(31)
+            emu:write8({sram}, 3)
+            assert(emu:loadStateBuffer(with_2, 29))"
+        );
+        lua(&mut core, &script);
+        assert_eq!(
+            (core.read8(sram), bytes_of(&core, save)[0]),
+            (2, 1),
+            "the state's save hides the cartridge's"
+        );
+        lua(&mut core, "assert(emu:loadStateBuffer(emu:saveStateBuffer(31), 31))");
+        assert_eq!((core.read8(sram), bytes_of(&core, save)[0]), (2, 2));
+    }
+}
+
 /// libmgba does not know the kind of a GBA game's save before the game uses it.
 #[test]
 fn the_save_of_a_state_is_loaded_even_before_the_game_has_used_its_save() {
