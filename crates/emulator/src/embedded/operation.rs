@@ -353,6 +353,8 @@ impl Machine {
                 other.set_clock(self.core.clock());
                 other.set_keys(self.core.keys());
                 other.adopt_save_type(&self.core);
+                // The save type takes effect here. If the save file were loaded with another type, it could get longer.
+                other.reset();
                 sensors::copy(&self.core, &mut other);
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));

@@ -664,6 +664,29 @@ fn a_game_keeps_the_save_type_of_the_settings_after_a_game_of_the_other_console(
     }
 }
 
+/// libmgba's list of games has another save type for this game than the settings.
+#[test]
+fn a_save_file_keeps_its_size_when_its_game_is_loaded_after_a_game_of_the_other_console() {
+    let home = Home::new();
+    fs::write(home.path("small.gb"), game_boy(MBC1)).expect("written");
+    let mut listed = DEMO.to_vec();
+    listed[0xAC..0xB0].copy_from_slice(b"BPEE");
+    fs::write(home.path("game.gba"), listed).expect("written");
+    fs::write(home.save(), [7; 0x8000]).expect("written");
+    let mut mods = Mods::default();
+    mods.options.hardware.save_type = SaveType::Sram;
+    let rom = Rom::File(home.path("game.gba"));
+    let emulator = Embedded::start(Config { rom, mods, ..config(Speed::Times(1.0), true, vec![]) })
+        .expect("the game starts");
+    for name in ["small.gb", "game.gba"] {
+        call(&emulator, Op::LoadRom { path: home.path(name).to_str().expect("text").to_owned() });
+    }
+    poke(&emulator, 0x4D);
+    drop(emulator);
+    let save = fs::read(home.save()).expect("a save");
+    assert_eq!((save[0], save.len()), (0x4D, 0x8000));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_game_that_is_loaded_by_another_path_has_the_save_file_from_the_settings() {
