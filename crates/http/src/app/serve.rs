@@ -215,8 +215,9 @@ async fn read_body(bodies: Arc<BodyReader>, request: Request, next: Next) -> Res
 /// These routes, with [`catalog::check_request`] in front of each of them.
 fn checked(routes: OpenApiRouter<AppState>, catalog: &Arc<Catalog>, state: &AppState) -> Router<AppState> {
     let (known, bodies) = (catalog.clone(), Arc::<BodyReader>::from_ref(state));
+    let operations = Arc::<Operations>::from_ref(state);
     let check = from_fn(move |path, request, next| {
-        catalog::check_request(known.clone(), bodies.clone(), path, request, next)
+        catalog::check_request(known.clone(), bodies.clone(), operations.clone(), path, request, next)
     });
     routes.split_for_parts().0.route_layer(check)
 }

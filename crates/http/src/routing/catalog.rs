@@ -13,8 +13,10 @@ use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::{OpenApi, PathItem, RefOr};
 
 use super::declare::PathEffect;
+use super::extract::emulator_in;
 use crate::access::caller::Rights;
 use crate::failure::Failure;
+use crate::operations::Operations;
 use crate::problem::Problem;
 use crate::reading::{name_of, pairs_of};
 use crate::transport::incoming::BodyReader;
@@ -97,11 +99,13 @@ fn matches_pattern(path: &str, pattern: &str) -> bool {
     fits && parts.next().is_none()
 }
 
-/// Refuses parameters that a route under `/v1` does not have. All of these routes accept `emulator`. If the route takes
-/// no body, reads and ignores the body, so that the next request on the connection can be read.
+/// Refuses parameters that a route under `/v1` does not have. All of these routes accept `emulator`, with the name of an
+/// emulator. If the route takes no body, reads and ignores the body, so that the next request on the connection can be
+/// read.
 pub(crate) async fn check_request(
     catalog: Arc<Catalog>,
     bodies: Arc<BodyReader>,
+    operations: Arc<Operations>,
     path: MatchedPath,
     mut request: Request,
     next: Next,
@@ -114,6 +118,7 @@ pub(crate) async fn check_request(
     let known = route.map_or(&[][..], |route| &route.query);
     let is_unknown = |name: &Cow<'_, str>| name != "emulator" && !known.iter().any(|known| known == name);
     let Some(unknown) = pairs_of(query).map(name_of).find(is_unknown) else {
+        emulator_in(pairs_of(query), &operations.emulators)?;
         return Ok(next.run(request).await);
     };
     let mut accepted: Vec<&str> = known.iter().map(String::as_str).chain(["emulator"]).collect();

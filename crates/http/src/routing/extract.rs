@@ -13,6 +13,7 @@ use utoipa::IntoParams;
 use super::state::AppState;
 use crate::access::caller::{Caller, Owner};
 use crate::idempotency;
+use crate::operations::emulators::{Emulators, Served};
 use crate::operations::{Operations, SelectedEmulator};
 use crate::problem::Problem;
 use crate::reading::{self, Whole, is_emulator, name_of, pairs, value_of};
@@ -34,21 +35,28 @@ impl FromRequestParts<AppState> for SelectedEmulator {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<SelectedEmulator, Problem> {
         let operations = Arc::<Operations>::from_ref(state);
-        let emulators = &operations.emulators;
-        let mut given = pairs(parts).filter(is_emulator).map(value_of);
-        let served = match (given.next(), given.next()) {
-            (None, _) => emulators.first(),
-            (Some(name), None) => emulators.get(&name).ok_or_else(|| {
-                let names = emulators.names();
-                Problem::not_found(format!("no emulator is called {name:?}; there are: {names}"))
-            })?,
-            (Some(_), Some(_)) => {
-                let accepts = format!("one of {}", emulators.names());
-                return Err(Problem::parameter("emulator", "is given more than once", accepts));
-            }
-        };
+        let served = emulator_in(pairs(parts), &operations.emulators)?;
         let served = operations.for_caller(served, &Caller::of(&parts.extensions));
         Ok(SelectedEmulator { served, operations, key: idempotency::read(&parts.headers)? })
+    }
+}
+
+/// The emulator that these pairs of a query select; the first if they select none.
+pub(crate) fn emulator_in<'a>(
+    pairs: impl Iterator<Item = &'a str>,
+    emulators: &Emulators,
+) -> Result<&Arc<Served>, Problem> {
+    let mut given = pairs.filter(is_emulator).map(value_of);
+    match (given.next(), given.next()) {
+        (None, _) => Ok(emulators.first()),
+        (Some(name), None) => emulators.get(&name).ok_or_else(|| {
+            let names = emulators.names();
+            Problem::not_found(format!("no emulator is called {name:?}; there are: {names}"))
+        }),
+        (Some(_), Some(_)) => {
+            let accepts = format!("one of {}", emulators.names());
+            Err(Problem::parameter("emulator", "is given more than once", accepts))
+        }
     }
 }
 

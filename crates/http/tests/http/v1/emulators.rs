@@ -50,6 +50,17 @@ fn emulators_are_chosen_by_name_and_the_first_is_the_default() {
     assert!(error["detail"].as_str().unwrap().ends_with("there are: demo, second"), "{error}");
 }
 
+#[test]
+fn routes_about_all_emulators_refuse_the_name_of_an_emulator_that_does_not_exist() {
+    let server = Server::with(|app| app.emulators.add(served("second")).unwrap());
+    for path in ["/v1/emulators", "/v1/operations", "/v1/snapshots", "/v1/recordings"] {
+        assert_eq!(server.get(&format!("{path}?emulator=second")).status, 200, "{path}");
+        let error = problem(&server.get(&format!("{path}?emulator=third")), 404);
+        assert_eq!(error["detail"], r#"no emulator is called "third"; there are: demo, second"#, "{path}");
+    }
+    problem(&server.request("DELETE", "/v1/snapshots/none?emulator=demo&emulator=demo", b""), 400);
+}
+
 /// Writes a memory map with one byte, and sets its modification time to `age` seconds ago.
 pub fn write_map(path: &Path, name: &str, address: u32, age: u64) {
     let field = format!("[[field]]\nname = \"{name}\"\naddress = {address}\ntype = \"u8\"\n");
