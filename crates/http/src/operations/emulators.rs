@@ -129,7 +129,7 @@ impl Served {
         }
     }
 
-    /// Ends the lockstep that this WebSocket began, unless an operation has ended it or another client has begun
+    /// Ends the lockstep that this WebSocket began (or, for [`CLOSED`], any closed WebSocket), unless an operation has ended it or another client has begun
     /// lockstep since.
     #[expect(clippy::disallowed_methods, reason = "submits while the holder is locked")]
     pub(crate) fn end_lockstep(&self, connection: u64, deadline: Instant) -> Option<Pending> {
@@ -233,13 +233,17 @@ task_local! {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockstepHolder(Arc<Mutex<Holders>>);
 
+/// The holder in place of a WebSocket that is closed. Lockstep must end if the later batches do not change it.
+pub(crate) const CLOSED: u64 = u64::MAX;
+
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
     /// How many claims there were.
     claims: u64,
     /// The holder after the last settled batch, and then, in the order of the later batches, the holder after each of
     /// them if it is performed. Each entry is the number of a claim, and the holder. A holder is the number of a
-    /// WebSocket; 0 if a client without a WebSocket began lockstep, or an operation has ended it.
+    /// WebSocket; 0 if a client without a WebSocket began lockstep, or an operation has ended it; [`CLOSED`] if the
+    /// WebSocket was closed while a later batch was not settled yet.
     all: Vec<(u64, u64)>,
 }
 
@@ -271,10 +275,13 @@ impl LockstepHolder {
         Some((holders, LockstepClaim { holder: self.clone(), number, changes }))
     }
 
-    /// If the holder is this WebSocket, clears it and keeps it locked, as `claim` does.
+    /// If the holder is this WebSocket, clears it and keeps it locked, as `claim` does. If it would be the holder again
+    /// after the failure of later batches, notes that it is closed.
     fn clear_if_held_by(&self, connection: u64) -> Option<MutexGuard<'_, Holders>> {
         let mut holders = self.0.lock();
         if holders.all.last().is_none_or(|(_, holder)| *holder != connection) {
+            let own = holders.all.iter_mut().filter(|(_, holder)| *holder == connection);
+            own.for_each(|(_, holder)| *holder = CLOSED);
             return None;
         }
         holders.all.clear();
@@ -310,9 +317,10 @@ impl Drop for LockstepClaim {
     }
 }
 
-/// A random number for a new WebSocket. It is never 0, which is the [`LockstepHolder`]'s value for no WebSocket.
+/// A random number for a new WebSocket. It is never 0, which is the [`LockstepHolder`]'s value for no WebSocket, and
+/// never [`CLOSED`].
 pub(crate) fn connection_number() -> u64 {
-    fastrand::u64(1..)
+    fastrand::u64(1..CLOSED)
 }
 
 /// Performs `work` for the WebSocket with this number.
@@ -322,7 +330,7 @@ pub(crate) async fn for_connection<F: Future>(number: u64, work: F) -> F::Output
 
 #[cfg(test)]
 mod tests {
-    use framewire_protocol::OpError;
+    use framewire_protocol::{OpError, Value};
 
     use super::*;
 
@@ -369,6 +377,21 @@ mod tests {
         ended.settle(&Err(EmulatorError::Lost(String::new())));
         later.settle(&refused());
         assert!(!clear_if_held_by(1) && !clear_if_held_by(2));
+    }
+
+    #[tokio::test]
+    async fn lockstep_of_a_closed_websocket_ends_after_a_later_request_has_failed() {
+        let holder = LockstepHolder::default();
+        let clear_if_held_by = |connection| holder.clear_if_held_by(connection).is_some();
+        for (outcome, is_left) in
+            [(refused(), true), (Ok(Outcome { frame: 0, results: vec![Ok(Value::None)] }), false)]
+        {
+            drop(claim(&holder, 1).await);
+            let later = claim(&holder, 2).await;
+            assert!(!clear_if_held_by(1) && !clear_if_held_by(CLOSED), "the later request may still succeed");
+            later.settle(&outcome);
+            assert_eq!((clear_if_held_by(CLOSED), clear_if_held_by(2)), (is_left, !is_left));
+        }
     }
 
     #[tokio::test]

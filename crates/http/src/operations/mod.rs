@@ -13,7 +13,7 @@ use framewire_protocol::{Batch, MAX_ADVANCE, Op, OpError, Outcome, Value};
 use tokio::time::timeout;
 
 use self::budget::{BudgetShare, ReplyBudget};
-use self::emulators::{Emulators, LockstepClaim, Served};
+use self::emulators::{CLOSED, Emulators, LockstepClaim, Served};
 use crate::access::caller::Caller;
 use crate::access::permit::{Files, Permit};
 use crate::failure::Failure;
@@ -137,6 +137,7 @@ impl Operations {
         let outcome = if runs { self.outcome_of_run(served, pending).await } else { pending.await };
         if let Some(claim) = claim {
             claim.settle(&outcome);
+            self.end_lockstep_on(served, CLOSED).await;
         }
         let outcome = outcome?;
         match &outcome.results[..] {
@@ -165,10 +166,14 @@ impl Operations {
     /// Ends the lockstep that a WebSocket began. It is called when the WebSocket is closed.
     pub(crate) async fn end_lockstep(&self, connection: u64) {
         for served in self.emulators.iter() {
-            if let Some(ended) = served.end_lockstep(connection, Instant::now() + self.deadline) {
-                // The error is ignored: lockstep may have ended already, or the emulator may be gone.
-                let _ = ended.await;
-            }
+            self.end_lockstep_on(served, connection).await;
+        }
+    }
+
+    async fn end_lockstep_on(&self, served: &Served, connection: u64) {
+        if let Some(ended) = served.end_lockstep(connection, Instant::now() + self.deadline) {
+            // The error is ignored: lockstep may have ended already, or the emulator may be gone.
+            let _ = ended.await;
         }
     }
 }

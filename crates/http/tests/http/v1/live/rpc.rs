@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::Rpc;
 use super::watches::readers;
 use crate::failures::{attached, silent_port};
-use crate::support::{Server, field, wait_for};
+use crate::support::{Server, field, sample, wait_for};
 use crate::until_good::until_good;
 use crate::v1::json_of;
 
@@ -90,6 +90,29 @@ fn a_request_that_does_not_end_lockstep_leaves_it_to_the_websocket_that_began_it
     assert_eq!(json_of(&server.send("POST", "/v1/batch", &ops), 200)["failed"], 0);
     assert!(is_on());
     drop(rpc);
+    wait_for("the end of lockstep", || !is_on());
+}
+
+#[test]
+fn lockstep_ends_with_its_websocket_while_a_request_runs_that_then_fails() {
+    let server = Server::start();
+    let is_on = || server.text("/v1/emulator").contains(r#""lockstep":true"#);
+    let mut rpc = Rpc::open(&server);
+    rpc.result("lockstep", json!([60_000]));
+    let ops = json!({"ops": [
+        {"op": "run", "steps": [{"frames": 2000}]},
+        {"op": "write8", "address": ADDRESS, "value": 1},
+        {"op": "enable_cheat", "id": 99, "enabled": true},
+        {"op": "resume"},
+    ]});
+    std::thread::scope(|scope| {
+        let batch = scope.spawn(|| server.send("POST", "/v1/batch", &ops));
+        let waiting =
+            || sample(&server.text("/metrics"), "framewire_emulator_batches_waiting{emulator=\"demo\"}");
+        wait_for("the batch", || waiting() == Some(1.0) || batch.is_finished());
+        drop(rpc);
+        assert_eq!(json_of(&batch.join().unwrap(), 200)["failed"], 2);
+    });
     wait_for("the end of lockstep", || !is_on());
 }
 
