@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::header::EXPECT;
+use axum::http::header::{CONTENT_LENGTH, EXPECT};
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -204,7 +204,11 @@ impl Dispatcher {
         }
         request.extensions_mut().insert(caller);
         let target = request.uri().clone();
-        let Ok(response) = self.router.clone().oneshot(request).await;
+        let Ok(mut response) = self.router.clone().oneshot(request).await;
+        if response.status() == StatusCode::NOT_MODIFIED {
+            // For HEAD, axum adds the length of the empty body. In a 304, this header would mean the file's length.
+            response.headers_mut().remove(CONTENT_LENGTH);
+        }
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return v1::explain_method(target.path(), response);
         }

@@ -50,6 +50,8 @@ fn the_files_of_the_page_have_content_types_and_etags() {
         for tags in [tag.clone(), format!("\"other\", W/{tag}")] {
             let again = server.request_with("GET", path, &format!("if-none-match: {tags}\r\n"), b"");
             assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+            let head = server.request_with("HEAD", path, &format!("if-none-match: {tags}\r\n"), b"");
+            assert_eq!((head.status, head.header("content-length")), (304, None), "{path}");
         }
         let lines = format!("if-none-match: \"other\"\r\nif-none-match: {tag}\r\n");
         for headers in [lines.as_str(), "if-none-match: *\r\n"] {
