@@ -125,7 +125,7 @@ fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<Before> {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the game cannot be kept: {error}"))
     };
     fs::create_dir_all(path.parent().unwrap_or(path)).map_err(failed)?;
-    let before = match fs::read(path) {
+    let before = match framewire_files::read(path, LARGEST_ROM as u64) {
         Ok(existing) if existing == rom => return Ok(Before::Same),
         Ok(_) if !replace => {
             let detail = "another game of this name was sent before; send ?replace=true to replace it, or choose another name";
@@ -133,6 +133,10 @@ fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<Before> {
         }
         Ok(existing) => Before::Other(existing),
         Err(error) if error.kind() == ErrorKind::NotFound => Before::Nothing,
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            let detail = "a file of this name exists that is too large to be a game; choose another name";
+            return Err(Problem::conflict(detail));
+        }
         Err(error) => return Err(failed(error)),
     };
     framewire_files::replace(path, rom).map_err(failed)?;

@@ -96,3 +96,16 @@ fn wrong_names_and_bytes_that_are_not_a_rom_are_refused_and_not_kept() {
     let large = vec![0; (32 << 20) + 1];
     assert_eq!(send(&server, "name=large.gba", &large).status, 413);
 }
+
+#[test]
+fn a_file_that_is_too_large_to_be_a_game_is_not_replaced() {
+    let server = Server::paused();
+    ok(&send(&server, "name=a.gba", &demo()));
+    let size = (32 << 20) + 1;
+    let path = server.file("data/uploads/a.gba");
+    fs::File::options().write(true).open(&path).unwrap().set_len(size).unwrap();
+    for query in ["name=a.gba", "name=a.gba&replace=true"] {
+        problem_says(&send(&server, query, &demo()), 409, "choose another name");
+        assert_eq!(fs::metadata(&path).unwrap().len(), size);
+    }
+}
