@@ -1,6 +1,6 @@
 //! Notes that agents write for later, in one file of JSON lines for each game.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,9 @@ const MAX_FILE: u64 = 4 << 20;
 /// How many notes a summary contains: the latest ones. To find out whether a repeated call has already
 /// written its note, only these notes are searched.
 pub(crate) const LATEST: usize = 12;
+/// How many bytes at the end of the file are read. The latest notes take less: a note in JSON has up to 6 bytes for
+/// each byte of its text, and the rest of its line is short.
+const END: u64 = 256 << 10;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Note {
@@ -98,12 +101,22 @@ fn append(path: &Path, mut line: String) -> io::Result<()> {
 /// The last notes about the running game, the oldest first. Empty if there is no file that can be read.
 pub(crate) async fn last(session: &Session, count: usize) -> Result<Vec<Note>, ToolError> {
     let Some(path) = file(session).await? else { return Ok(Vec::new()) };
-    let Ok(bytes) = std::fs::read(&path) else { return Ok(Vec::new()) };
+    let Ok(bytes) = end(&path) else { return Ok(Vec::new()) };
     let text = String::from_utf8_lossy(&bytes);
-    // A crash may have cut off a line. Such a line is skipped.
+    // A crash, or the limit of `end`, may have cut off a line. Such a line is skipped.
     let notes: Vec<Note> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let skipped = notes.len().saturating_sub(count);
     Ok(notes.into_iter().skip(skipped).collect())
+}
+
+/// The last bytes of a file, at most [`END`].
+fn end(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(END)))?;
+    let mut bytes = Vec::new();
+    file.take(END).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The file for notes about the running game. `None` if there is no folder for notes.
@@ -132,5 +145,17 @@ mod tests {
         std::fs::write(&path, "one\ntw").unwrap();
         append(&path, "three".to_owned()).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
+    }
+
+    #[test]
+    fn only_the_end_of_a_large_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.jsonl");
+        for (length, expected) in [(0, 5), (END - 5, END), (1 << 40, END)] {
+            File::create(&path).unwrap().set_len(length).unwrap();
+            OpenOptions::new().append(true).open(&path).unwrap().write_all(b"\nlast").unwrap();
+            let bytes = end(&path).unwrap();
+            assert_eq!((bytes.len() as u64, bytes.ends_with(b"\nlast")), (expected, true));
+        }
     }
 }
