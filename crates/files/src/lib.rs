@@ -1,13 +1,16 @@
-//! Replaces files atomically: a file is written completely or not at all. Also reads files up to a limit: [`read`].
+//! Replaces files atomically: a file is written completely or not at all. Also reads files up to a limit: [`read`]; and
+//! creates temporary folders that do not stay if the process is killed: [`TemporaryFolder`].
 //!
 //! The bytes go to a temporary file in the target's folder. That file is synced to the disk and then renamed. So if the
 //! system crashes, the process is killed or the disk is full, either the old file or the new one exists, never a part
 //! of one. Each process locks its temporary files while it runs; [`remove_abandoned`] removes temporary files that are
 //! not locked.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
 
 pub use tempfile::NamedTempFile;
 
@@ -167,28 +170,70 @@ fn is_kernel_file(path: &Path) -> bool {
 /// # Errors
 /// If the folder cannot be read. A folder that does not exist is not an error.
 pub fn remove_abandoned(folder: &Path) -> io::Result<usize> {
+    remove_unlocked(folder, UNFINISHED, FileType::is_file, |path| fs::remove_file(path))
+}
+
+/// Removes the files or folders in `folder` whose names begin with `prefix`, unless a running process has locked them.
+fn remove_unlocked(
+    folder: &Path,
+    prefix: &str,
+    is_kind: fn(&FileType) -> bool,
+    remove: fn(&Path) -> io::Result<()>,
+) -> io::Result<usize> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let is_temporary = |entry: &fs::DirEntry| {
+        entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes())
+            && entry.file_type().is_ok_and(|kind| is_kind(&kind))
+    };
     let mut removed = 0;
-    for path in temporary_files(folder)? {
-        // The temporary files of a running process are locked.
-        let Ok(file) = OpenOptions::new().read(true).open(&path) else { continue };
-        if matches!(lock_if_supported(&file), Some(true)) && fs::remove_file(&path).is_ok() {
+    for entry in entries.filter_map(Result::ok).filter(is_temporary) {
+        let path = entry.path();
+        let Ok(file) = File::open(&path) else { continue };
+        if matches!(lock_if_supported(&file), Some(true)) && remove(&path).is_ok() {
             removed += 1;
         }
     }
     Ok(removed)
 }
 
-/// The temporary files in a folder.
-fn temporary_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let is_unfinished = |entry: &fs::DirEntry| {
-        entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes())
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-    };
-    Ok(entries.filter_map(Result::ok).filter(is_unfinished).map(|entry| entry.path()).collect())
+/// A folder in the system's folder for temporary files. It is removed when this value is dropped. If this process is
+/// killed before that, the next process that creates such a folder removes it.
+#[derive(Debug)]
+pub struct TemporaryFolder {
+    folder: TempDir,
+    /// Locks the folder. `None` if the system cannot open folders.
+    _lock: Option<File>,
+}
+
+impl TemporaryFolder {
+    /// Creates a folder with a name that begins with `prefix`. Removes the folders with this prefix whose process was
+    /// killed.
+    ///
+    /// # Errors
+    /// If the folder cannot be created.
+    pub fn create(prefix: &str) -> io::Result<TemporaryFolder> {
+        TemporaryFolder::create_in(&std::env::temp_dir(), prefix)
+    }
+
+    fn create_in(parent: &Path, prefix: &str) -> io::Result<TemporaryFolder> {
+        let _ = remove_unlocked(parent, prefix, FileType::is_dir, |path| fs::remove_dir_all(path));
+        loop {
+            let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(parent).map_err(without_path)?;
+            let handle = File::open(folder.path()).ok();
+            // Between the folder's creation and its lock, another process may have removed it as abandoned.
+            if handle.as_ref().is_none_or(lock) && folder.path().exists() {
+                return Ok(TemporaryFolder { folder, _lock: handle });
+            }
+        }
+    }
+
+    /// The path of the folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
 }
 
 /// Locks a file exclusively. The lock excludes even other handles in this process. Returns `false` if another handle
@@ -289,6 +334,24 @@ mod tests {
         finish(alive, &home.path().join("alive")).unwrap();
         assert_eq!(names(home.path()), ["alive", "whole"]);
         assert_eq!(remove_abandoned(&home.path().join("none")).unwrap(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_temporary_folder_of_a_killed_process_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let killed = home.path().join("game-1");
+        fs::create_dir(&killed).unwrap();
+        fs::write(killed.join("game.rom"), b"rom").unwrap();
+        fs::create_dir(home.path().join("other")).unwrap();
+        fs::write(home.path().join("game-file"), b"file").unwrap();
+        std::os::unix::fs::symlink("other", home.path().join("game-link")).unwrap();
+        let first = TemporaryFolder::create_in(home.path(), "game-").unwrap();
+        assert!(!killed.exists());
+        let second = TemporaryFolder::create_in(home.path(), "game-").unwrap();
+        assert!(first.path().exists() && second.path().exists(), "this process uses them");
+        drop((first, second));
+        assert_eq!(names(home.path()), ["game-file", "game-link", "other"]);
     }
 
     #[test]

@@ -152,6 +152,25 @@ fn a_command_with_a_rom_leaves_no_files_even_if_it_is_killed() {
 }
 
 #[test]
+fn the_folder_of_the_demo_game_of_a_killed_server_is_removed_at_the_next_start() {
+    let (folder, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let start = || {
+        let variables = [("TMPDIR", temporary.path().to_str().unwrap()), ("FRAMEWIRE_SPEED", "1")];
+        Server::start(folder.path(), &[], &variables)
+    };
+    let killed = start();
+    let first = files(temporary.path());
+    assert_eq!(first.len(), 1, "{first:?}");
+    let other = start();
+    assert_eq!(files(temporary.path()).len(), 2, "the first server still uses its folder");
+    drop(killed);
+    let second = start();
+    let left = files(temporary.path());
+    assert!(left.len() == 2 && !left.contains(&first[0]), "{left:?}");
+    drop((other, second));
+}
+
+#[test]
 fn a_command_with_a_rom_uses_the_slots_next_to_the_rom_and_no_battery_save() {
     let (folder, game) = folder_with_game();
     let game = game.to_str().unwrap();

@@ -3,7 +3,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
+use framewire_files::TemporaryFolder;
 
 use crate::domain::Domain;
 use crate::error::Error;
@@ -40,7 +40,7 @@ pub struct Core {
     /// The values of the sensors, in thousandths.
     pub(crate) sensors: [i32; Sensor::ALL.len()],
     /// For a ROM that was given as bytes: the folder that it was written to, which is removed with the core.
-    _home: Option<TempDir>,
+    _home: Option<TemporaryFolder>,
 }
 
 impl Core {
@@ -78,16 +78,14 @@ impl Core {
     /// # Errors
     /// As for [`open_with`](Core::open_with).
     pub fn from_bytes_with(rom: &[u8], options: &Options) -> Result<Core, Error> {
-        let home = tempfile::Builder::new()
-            .prefix("framewire-rom-")
-            .tempdir()
-            .map_err(|e| Error::write(std::env::temp_dir(), e))?;
+        let home =
+            TemporaryFolder::create("framewire-game-").map_err(|e| Error::write(std::env::temp_dir(), e))?;
         let path = home.path().join("game.rom");
         fs::write(&path, rom).map_err(|e| Error::write(&path, e))?;
         Core::open_in(&path, options, Some(home))
     }
 
-    fn open_in(path: &Path, options: &Options, home: Option<TempDir>) -> Result<Core, Error> {
+    fn open_in(path: &Path, options: &Options, home: Option<TemporaryFolder>) -> Result<Core, Error> {
         let rom = Rom::read_patched(path, &options.patching)?;
         let hardware = &options.hardware;
         let handle = match Handle::open(&rom.for_shim()?, &hardware.for_shim()?) {
