@@ -1,9 +1,11 @@
-//! A hint for command lines that contain a ROM in place of a subcommand.
+//! Changes errors so that they say what to do: if the command line contains a ROM in place of a subcommand, and if the
+//! wrong value of an option comes from an environment variable.
 
+use std::env;
 use std::path::Path;
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory, Error};
 
 /// The usual extensions of ROM files, and of archives that can contain a ROM.
 const EXTENSIONS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "zip", "7z"];
@@ -37,6 +39,49 @@ fn is_game(word: &str) -> bool {
     let path = Path::new(word);
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     !word.starts_with('-') && (EXTENSIONS.contains(&extension.as_str()) || path.is_file())
+}
+
+/// If the value that clap did not accept comes from an environment variable, names the variable in the error instead of
+/// the option.
+pub fn with_variable(mut error: Error) -> Error {
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(variable) = option.split(' ').next().and_then(variable_of)
+    {
+        error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+    }
+    error
+}
+
+/// The same text. If it begins with an option whose value comes from an environment variable, such as `--speed`, the
+/// name of the variable replaces the option.
+pub fn naming_variable(text: String) -> String {
+    let end = text.find(|next: char| next == ':' || next.is_whitespace()).unwrap_or(text.len());
+    match variable_of(&text[..end]) {
+        Some(variable) => variable + &text[end..],
+        None => text,
+    }
+}
+
+/// The environment variable that gives an option such as `--speed` its value. `None` if the option is on the command
+/// line, or no such variable is set.
+fn variable_of(option: &str) -> Option<String> {
+    let name = option.strip_prefix("--")?;
+    let sets =
+        |arg: &str| arg.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    if env::args_os().any(|arg| arg.to_str().is_some_and(sets)) {
+        return None;
+    }
+    find_variable(&crate::Cli::command(), name)
+}
+
+/// The variable that is set for the option with this name, of the command or of its subcommands.
+fn find_variable(command: &Command, option: &str) -> Option<String> {
+    let mut variables =
+        command.get_arguments().filter(|arg| arg.get_long() == Some(option)).filter_map(|arg| arg.get_env());
+    match variables.find(|variable| env::var_os(variable).is_some()) {
+        Some(variable) => variable.to_str().map(str::to_owned),
+        None => command.get_subcommands().find_map(|command| find_variable(command, option)),
+    }
 }
 
 #[cfg(test)]

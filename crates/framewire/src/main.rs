@@ -85,7 +85,7 @@ enum Command {
 fn main() -> ExitCode {
     // If a shell runs this program to complete a command line, this call ends the process.
     commands::complete::answer();
-    let cli = Cli::try_parse().unwrap_or_else(|error| hint::with_serve(error).exit());
+    let cli = Cli::try_parse().unwrap_or_else(|error| hint::with_variable(hint::with_serve(error)).exit());
     let result = match cli.command {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args.args),
@@ -108,7 +108,8 @@ fn main() -> ExitCode {
         Some(Command::Man(args)) => man::run(&args),
     };
     result.unwrap_or_else(|error| {
-        output::notice(format_args!("framewire: {}", output::causes(error.as_ref()).join("\n  because: ")));
+        let causes = output::causes(error.as_ref()).join("\n  because: ");
+        output::notice(format_args!("framewire: {}", hint::naming_variable(causes)));
         ExitCode::FAILURE
     })
 }

@@ -152,6 +152,36 @@ fn a_command_with_a_rom_leaves_no_files_even_if_it_is_killed() {
 }
 
 #[test]
+fn the_error_for_a_wrong_environment_variable_names_the_variable() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |args: &[&str], variable: &str, value: &str| {
+        let mut command = program();
+        let output = command.args(args).env(variable, value).current_dir(folder.path()).output().unwrap();
+        assert!(!output.status.success(), "{args:?} {variable}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (args, variable, value) in [
+        (&["serve"][..], "FRAMEWIRE_SPEED", "abc"),
+        (&[], "FRAMEWIRE_HISTORY", "x"),
+        (&["serve"], "FRAMEWIRE_QUIET", "maybe"),
+        (&["serve"], "FRAMEWIRE_LOG_FORMAT", "x"),
+        (&["serve"], "FRAMEWIRE_GB_MODEL", "x"),
+        (&["serve"], "FRAMEWIRE_ALLOW_ORIGIN", "x"),
+        (&["serve"], "FRAMEWIRE_SAVE_TYPE", "x"),
+        (&["read", "lives"], "FRAMEWIRE_URL", "ftp://x"),
+        (&["read", "lives"], "FRAMEWIRE_TOKEN_FILE", "missing"),
+    ] {
+        let text = said(args, variable, value);
+        let option = format!("--{}", variable.replace("FRAMEWIRE_", "").replace('_', "-").to_lowercase());
+        assert!(text.contains(variable) && !text.contains(&option), "{text}");
+    }
+    for args in [["serve", "--speed", "x"], ["serve", "--quiet", "--speed=x"]] {
+        let text = said(&args, "FRAMEWIRE_SPEED", "2");
+        assert!(text.contains("--speed") && !text.contains("FRAMEWIRE_SPEED"), "{text}");
+    }
+}
+
+#[test]
 fn the_folder_of_the_demo_game_of_a_killed_server_is_removed_at_the_next_start() {
     let (folder, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let start = || {

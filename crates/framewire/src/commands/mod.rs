@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::output;
+use crate::{hint, output};
 
 /// Why a command could not do its work. The text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub fn end(result: Result<(), Failure>) -> anyhow::Result<ExitCode> {
         Failure::Connection(_) => 3,
         Failure::Closed => return Ok(ExitCode::SUCCESS),
     };
-    output::notice(format_args!("framewire: {failure}"));
+    output::notice(format_args!("framewire: {}", hint::naming_variable(failure.to_string())));
     Ok(ExitCode::from(code))
 }
 
