@@ -105,7 +105,7 @@ class AsyncTransport:
         """Connects for the first time. Makes only one attempt."""
         await self._connect(0.0)
 
-    async def perform(self, call: Call[T], undo: Call[None] | None = None) -> T:
+    async def perform(self, call: Call[T], undo: Call[Any] | None = None) -> T:
         """Sends a request and waits for its reply.
 
         If the wait is cancelled, and the server may have performed the request, sends `undo`.

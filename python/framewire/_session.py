@@ -320,9 +320,16 @@ class Session:
         elif pending in self._unsent:
             self._unsent.remove(pending)
 
-    def undo(self, pending: Pending, call: Call[None]) -> None:
-        """Sends a call that undoes a request, if the server may have performed the request."""
-        if pending.sends > 0:
+    def undo(self, pending: Pending, call: Call[Any]) -> None:
+        """Sends a call that undoes a request, if the server may have performed the request.
+
+        If `pending` begins a recording and its reply has not come, waits for the reply: if the server refused the request,
+        the call would end the recording of another client.
+        """
+        waiting = self._in_flight.get(pending.id)
+        if waiting is not None and pending.method == "startRecording":
+            waiting.clean_up = lambda _: (call.method, call.params)
+        elif pending.sends > 0:
             self.submit(_Undo(call.method, call.params, call.changes))
 
     def notify(self, method: str, params: dict[str, Json]) -> None:

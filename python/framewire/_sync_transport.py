@@ -101,7 +101,7 @@ class SyncTransport:
         with self._lock:
             self._connect(0.0)
 
-    def perform(self, call: Call[T], undo: Call[None] | None = None) -> T:
+    def perform(self, call: Call[T], undo: Call[Any] | None = None) -> T:
         """Sends a request and waits for its reply. If that is interrupted, sends `undo`."""
         pending = _Waiting(call)
         with self._lock:

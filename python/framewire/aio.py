@@ -519,7 +519,8 @@ class AsyncClient:
         Raises:
             Conflict: The name is in use, and `replace` is false; or a recording is being made.
         """
-        info = await self._transport.perform(calls.start_recording(name, start, every, note, replace))
+        call = calls.start_recording(name, start, every, note, replace)
+        info = await self._transport.perform(call, calls.stop_recording())
         return AsyncRecording(self._transport, info)
 
     async def replay(

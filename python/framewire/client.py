@@ -509,7 +509,8 @@ class Client:
         Raises:
             Conflict: The name is in use, and `replace` is false; or a recording is being made.
         """
-        info = self._transport.perform(calls.start_recording(name, start, every, note, replace))
+        call = calls.start_recording(name, start, every, note, replace)
+        info = self._transport.perform(call, calls.stop_recording())
         return Recording(self._transport, info)
 
     def replay(

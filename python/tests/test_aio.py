@@ -118,6 +118,53 @@ async def test_a_hold_or_pause_that_is_cancelled_is_undone(
         assert await client.read("held") == 0
 
 
+@pytest.mark.parametrize("has_reply", [False, True])
+@pytest.mark.parametrize("closes", [False, True])
+async def test_a_record_that_is_cancelled_leaves_no_recording_running(
+    server: Server, emulator: Client, monkeypatch: pytest.MonkeyPatch, has_reply: bool, closes: bool
+) -> None:
+    client = await aio.connect(server.url)
+    call = asyncio.ensure_future(client.record("cancelled", replace=True).__aenter__())
+    if has_reply:
+        cancel_with_the_reply(monkeypatch, [call])
+    else:
+        await asyncio.sleep(0)
+        call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    if closes:
+        await client.close()
+
+    def record_again() -> None:
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                emulator.record("again", replace=True).stop()
+            except framewire.Conflict:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            else:
+                return
+
+    await asyncio.to_thread(record_again)
+    await client.close()
+
+
+async def test_a_record_that_is_cancelled_does_not_end_the_recording_of_another_client(
+    client: aio.AsyncClient, emulator: Client
+) -> None:
+    running = await asyncio.to_thread(lambda: emulator.record("running", replace=True))
+    call = asyncio.ensure_future(client.record("refused", replace=True).__aenter__())
+    await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await client.frame()
+    await asyncio.sleep(0.2)
+    ended = await asyncio.to_thread(running.stop)
+    assert ended.name == "running"
+
+
 async def watches(client: Client) -> set[str]:
     """The ids of the server's watches, after the requests that are on their way have had time to arrive."""
     await asyncio.sleep(0.3)
