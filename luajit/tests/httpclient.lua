@@ -385,3 +385,25 @@ check.test("URLs are split and resolved", function()
   check.equal(url.resolve(base, "//o/p"), "http://o/p")
   check.equal(url.resolve(base, "https://o/p"), "https://o/p")
 end)
+
+check.test("the examples of RFC 3986 for references are resolved", function()
+  local base = assert(url.parse("http://a/b/c/d;p?q", "http"))
+  for reference, wanted in pairs {
+    ["g:h"] = "g:h", ["g"] = "http://a/b/c/g", ["./g"] = "http://a/b/c/g", ["g/"] = "http://a/b/c/g/",
+    ["/g"] = "http://a/g", ["//g"] = "http://g", ["?y"] = "http://a/b/c/d;p?y", ["g?y"] = "http://a/b/c/g?y",
+    ["#s"] = "http://a/b/c/d;p?q#s", ["g#s"] = "http://a/b/c/g#s", ["g?y#s"] = "http://a/b/c/g?y#s",
+    [";x"] = "http://a/b/c/;x", ["g;x"] = "http://a/b/c/g;x", ["g;x?y#s"] = "http://a/b/c/g;x?y#s",
+    [""] = "http://a/b/c/d;p?q", ["."] = "http://a/b/c/", ["./"] = "http://a/b/c/", [".."] = "http://a/b/",
+    ["../"] = "http://a/b/", ["../g"] = "http://a/b/g", ["../.."] = "http://a/", ["../../"] = "http://a/",
+    ["../../g"] = "http://a/g", ["../../../g"] = "http://a/g", ["../../../../g"] = "http://a/g",
+    ["/./g"] = "http://a/g", ["/../g"] = "http://a/g", ["g."] = "http://a/b/c/g.", [".g"] = "http://a/b/c/.g",
+    ["g.."] = "http://a/b/c/g..", ["..g"] = "http://a/b/c/..g", ["./../g"] = "http://a/b/g",
+    ["./g/."] = "http://a/b/c/g/", ["g/./h"] = "http://a/b/c/g/h", ["g/../h"] = "http://a/b/c/h",
+    ["g;x=1/./y"] = "http://a/b/c/g;x=1/y", ["g;x=1/../y"] = "http://a/b/c/y", ["g?y/./x"] = "http://a/b/c/g?y/./x",
+    ["g?y/../x"] = "http://a/b/c/g?y/../x", ["g#s/./x"] = "http://a/b/c/g#s/./x",
+    ["g#s/../x"] = "http://a/b/c/g#s/../x", ["http:g"] = "http:g",
+    -- Of section 5.2.4, and the same rule for references with a host.
+    ["/a/b/c/./../../g"] = "http://a/a/g", ["mid/content=5/../6"] = "http://a/b/c/mid/6",
+    ["//o/x/../y"] = "http://o/y", ["https://o/x/./y/.."] = "https://o/x/", ["//o?a/../b"] = "http://o?a/../b",
+  } do check.equal(url.resolve(base, reference), wanted, reference) end
+end)

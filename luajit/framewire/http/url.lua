@@ -63,28 +63,31 @@ function M.parse(text, ...)
   return { scheme = scheme, host = host, port = port, authority = authority, target = target }
 end
 
---- Resolves a reference relative to a base URL.
+-- Removes the segments `.` and `..` from an absolute path (RFC 3986, section 5.2.4).
+local function without_dots(path)
+  local parts = {}
+  for part in path:gmatch("/([^/]*)") do
+    if part == ".." then parts[#parts] = nil elseif part ~= "." then parts[#parts + 1] = part end
+  end
+  if path:find("/%.%.?$") then parts[#parts + 1] = "" end
+  return path == "" and "" or "/" .. table.concat(parts, "/")
+end
+
+--- Resolves a reference relative to a base URL (RFC 3986, section 5.2).
 ---@param base table URL from `parse`
 ---@param reference string such as "/path", "other?x=1" or a whole URL
 ---@return string
 function M.resolve(base, reference)
-  if reference:find("^%a[%w+.-]*:") then return reference end
-  if reference:sub(1, 2) == "//" then return base.scheme .. ":" .. reference end
-  local root = base.scheme .. "://" .. base.authority
-  if reference:sub(1, 1) == "/" then return root .. reference end
-  if reference == "" or reference:sub(1, 1) == "#" then return root .. base.target .. reference end
-  local path = base.target:match("^[^?]*")
-  if reference:sub(1, 1) == "?" then return root .. path .. reference end
-  local rest = reference:match("[?#].*$") or ""
-  local parts = {}
-  local joined = path:match("^/(.*/)") or ""
-  joined = joined .. reference:sub(1, #reference - #rest)
-  for part in (joined .. "/"):gmatch("([^/]*)/") do
-    if part == ".." then parts[#parts] = nil elseif part ~= "." then parts[#parts + 1] = part end
-  end
-  local last = joined:match("^.*/(.*)$") or joined
-  if last == "." or last == ".." then parts[#parts + 1] = "" end
-  return root .. "/" .. table.concat(parts, "/") .. rest
+  local hierarchy, rest = reference:match("^([^?#]*)(.*)$")
+  local root, path = hierarchy:match("^(%a[%w+.-]*://[^/]*)(.*)$")
+  if root then return root .. without_dots(path) .. rest end
+  if hierarchy:find("^%a[%w+.-]*:") then return reference end
+  root, path = hierarchy:match("^(//[^/]*)(.*)$")
+  if root then return base.scheme .. ":" .. root .. without_dots(path) .. rest end
+  root, path = base.scheme .. "://" .. base.authority, base.target:match("^[^?]*")
+  if hierarchy == "" then return root .. (rest:byte() == 63 and path or base.target) .. rest end
+  if hierarchy:byte() ~= 47 then hierarchy = path:match("^.*/") .. hierarchy end
+  return root .. without_dots(hierarchy) .. rest
 end
 
 return M
