@@ -110,6 +110,25 @@ check.test("written forms can be read", function()
   check.equal(pcall(form.encode_multipart, { { name = "a", value = "1", type = "a\r\nb" } }), false)
 end)
 
+check.test("each name that is written in a multipart form is read again", function()
+  for code = 0, 255 do
+    local c = string.char(code)
+    for _, name in ipairs { c, "a" .. c, c .. "a", c .. c, "\\" .. c, c .. '"', "a" .. c .. c .. c .. "b" } do
+      local is_written, body, kind = pcall(form.encode_multipart, { { name = name, value = "1", filename = name } })
+      local is_control = code < 32 and not c:find("[\t\r\n]") or code == 127
+      check.equal(is_written, not is_control, name)
+      if is_written then
+        local field = assert(form.parse(kind, body)).fields[1]
+        check.equal(field.name, name)
+        check.equal(field.filename, name)
+      else
+        check.contains(body, "has a control character; use only tabs and line breaks")
+      end
+    end
+  end
+  check.contains(form.encode_multipart { { name = "a\\b", value = "1" } }, 'name="a\\b"')
+end)
+
 check.test("random bytes are a form or an error, never a crash", function()
   math.randomseed(11)
   local good = part(FIELD, "1") .. part('Content-Disposition: form-data; name="f"; filename="x"', "2") .. "--xx--"

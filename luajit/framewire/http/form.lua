@@ -110,11 +110,14 @@ local function unescape(text)
   return (text:gsub("%%[02][2DAda]", function(code) return unescaped[code:upper()] end))
 end
 
+-- A control character that the value of a header must not have: any except tab.
+local CONTROL = "[%z\1-\8\10-\31\127]"
+
 local function parse_part_head(text)
   local headers = {}
   for line in (text .. "\r\n"):gmatch("(.-)\r\n") do
     local name, value = line:match("^([%w!#$%%&'*+%-.^_`|~]+):(.*)$")
-    if not name or value:find("[%z\1-\8\10-\31\127]") then return nil end
+    if not name or value:find(CONTROL) then return nil end
     headers[name:lower()] = trim(value)
   end
   return headers
@@ -212,11 +215,15 @@ function M.encode_urlencoded(fields)
   return table.concat(parts, "&")
 end
 
+-- Escapes a name or a file name as browsers do. In addition, it doubles backslashes where a reader would take a single
+-- one for an escape: before another backslash, and before the closing quotation mark.
 local function escape(text)
+  text = text:gsub("(\\+)()", function(run, after) return (#run > 1 or after > #text) and run .. run or run end)
   return (text:gsub('["\r\n]', { ['"'] = "%22", ["\r"] = "%0D", ["\n"] = "%0A" }))
 end
 
---- Writes fields as multipart/form-data. Raises an error if a type contains a control character.
+--- Writes fields as multipart/form-data. Raises an error if a type contains a control character, or if a name or a file
+--- name contains one that is not a tab or a line break.
 ---@param fields table[] each with `name` and `value`; for a file, also `filename` and optionally `type`
 ---@return string body
 ---@return string content_type
@@ -236,6 +243,10 @@ function M.encode_multipart(fields)
     lines[#lines + 1] = "--" .. boundary
     local disposition = ('Content-Disposition: form-data; name="%s"'):format(escape(field.name))
     if field.filename then disposition = ('%s; filename="%s"'):format(disposition, escape(field.filename)) end
+    if disposition:find(CONTROL) then
+      local message = "%q or its file name has a control character; use only tabs and line breaks"
+      error(message:format(field.name), 2)
+    end
     lines[#lines + 1] = disposition
     local kind = field.type or field.filename and "application/octet-stream"
     if kind then
