@@ -79,8 +79,13 @@ pub(crate) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
         }
     }
     let structures = map.structures.into_iter().map(|structure| (structure.name.clone(), structure));
+    let structures: Structures = structures.collect();
+    structures
+        .values()
+        .try_for_each(|structure| structure.check(&structures))
+        .map_err(|problem| Box::new(toml::de::Error::custom(problem)))?;
     let named = |rom: &Rom| rom.title.is_some() || rom.code.is_some() || rom.checksum.is_some();
-    Ok(MemoryMap { fields, others, structures: structures.collect(), rom: map.rom.filter(named) })
+    Ok(MemoryMap { fields, others, structures, rom: map.rom.filter(named) })
 }
 
 impl MemoryMap {

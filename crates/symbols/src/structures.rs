@@ -84,6 +84,24 @@ pub(crate) struct Structure {
     pub(crate) fields: Vec<StructureField>,
 }
 
+impl Structure {
+    /// Checks that all fields are within the structure. A field whose type is not known is not checked.
+    pub(crate) fn check(&self, structures: &Structures) -> Result<(), String> {
+        for StructureField { name, offset, kind, .. } in &self.fields {
+            let Ok(size) = size_of(kind, structures) else { continue };
+            let end = u64::from(*offset) + u64::from(size) * u64::from(kind.count());
+            if end > u64::from(self.size) {
+                let Structure { name: structure, size, .. } = self;
+                return Err(format!(
+                    "the field {name:?} of the structure {structure:?} ends {end} bytes after the start of the structure, \
+                     whose `size` is {size}; correct the size, or the offset or the type of the field"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A field of a structure.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(expecting = "a table [[struct.field]] with `name`, `offset` and `type`")]

@@ -446,6 +446,22 @@ mod tests {
     }
 
     #[test]
+    fn fields_beyond_the_end_of_their_structure_are_refused() {
+        for (from, to, says) in [
+            ("offset = 4", "offset = 15", "\"hp\" of the structure \"monster\" ends 17 bytes after"),
+            ("offset = 4", "offset = 0xFFFFFFFF", "ends 4294967297 bytes"),
+            ("move[4]", "move[5]", "\"moves\" of the structure \"monster\" ends 18 bytes"),
+            ("size = 2", "size = 1", "\"power\" of the structure \"move\" ends 2 bytes"),
+        ] {
+            let map = MAP.replace(from, to);
+            let message = Symbols::default().add_memory_map(&map).expect_err(to).to_string();
+            assert!(message.contains(says), "{to}: {message}");
+            assert!(message.contains("correct the size, or the offset or the type"), "{message}");
+        }
+        Symbols::default().add_memory_map(&MAP.replace("offset = 4", "offset = 14")).unwrap();
+    }
+
+    #[test]
     fn an_unknown_name_is_compared_with_its_neighbours_only() {
         let mut symbols = Symbols::default();
         let names: Vec<String> = (0..500_000).map(|number| format!("gSymbolOfAGame{number:06}")).collect();
