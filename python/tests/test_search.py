@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import zipfile
 from pathlib import Path
@@ -32,6 +33,16 @@ def explorer(threads: int = 0, goal: str | None = GOAL) -> Explorer:
 def small(runner: Explorer, seed: int = 3) -> Solution:
     """Runs a short search."""
     return search.go_explore(runner, seed=seed, batch=16, steps=12)
+
+
+def test_an_explorer_starts_no_more_threads_than_there_are_processors() -> None:
+    def threads() -> set[Path]:
+        return {name.parent for name in Path("/proc/self/task").glob("*/comm") if name.read_text().startswith("search-")}
+
+    before = threads()
+    many = explorer(threads=1024)
+    assert 1 <= len(threads() - before) <= len(os.sched_getaffinity(0))
+    del many
 
 
 def test_a_search_finds_the_same_solution_again_with_any_number_of_threads() -> None:

@@ -1,5 +1,7 @@
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::available_parallelism;
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
@@ -30,7 +32,8 @@ pub enum Autoreset {
 pub struct Options {
     /// The number of environments, from 1 to 65,536. The default is 0, which is not accepted.
     pub envs: usize,
-    /// The number of threads that run the environments; 0 means one per processor.
+    /// The largest number of threads that run the environments; 0 means one per processor. There are never more threads
+    /// than processors.
     pub threads: usize,
     /// What happens after the end of an episode.
     pub autoreset: Autoreset,
@@ -46,8 +49,10 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool of threads with this name. If `threads` is 0, there is one thread per processor.
+    /// A pool of threads with this name. If `threads` is 0, there is one thread per processor. More threads than
+    /// processors would only look for work that the others already do, so there are never more.
     pub(crate) fn new(name: &'static str, threads: usize) -> Result<Pool, Error> {
+        let threads = threads.min(available_parallelism().map_or(threads, NonZero::get));
         let pool =
             ThreadPoolBuilder::new().num_threads(threads).thread_name(move |index| format!("{name}-{index}"));
         let threads = pool.build().map_err(|error| Error::Threads(error.to_string()))?;

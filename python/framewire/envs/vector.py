@@ -59,7 +59,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         scenario: The name of a scenario. It can be left out if there is only one.
         num_envs: The number of environments.
         rom: The path of the ROM, instead of the one in the game file.
-        threads: The number of threads. 0 means one for each processor.
+        threads: The largest number of threads. 0 means one for each processor; there are never more.
         autoreset_mode: When the next episode begins after the end of an episode: one of Gymnasium's modes.
         render_mode: `rgb_array`, or None. With `rgb_array`, each step draws its last frame.
         copy: Whether steps and resets return new arrays.

@@ -56,7 +56,7 @@ class Explorer:
         goal: An expression. A branch ends with success at the first frame in which it is true.
         cell: One or several expressions. States with the same values, rounded down, belong to the same cell.
         rom: The path of the ROM, instead of the one in the game file.
-        threads: The number of threads. 0 means one for each processor.
+        threads: The largest number of threads. 0 means one for each processor; there are never more.
     """
 
     def __init__(
