@@ -86,6 +86,26 @@ def test_threads_and_interfaces_give_the_same_observations_and_states() -> None:
     assert single.state_hash() == hashes[0][2]
 
 
+def test_no_step_is_played_before_the_first_reset() -> None:
+    single = framewire.envs.make(scenario="memory")
+    vector = framewire.envs.make_vec(scenario="memory", num_envs=2)
+    before = single.state_hash()
+    for env in (single, copy.deepcopy(single)):
+        with pytest.raises(InvalidRequest, match="environment 0 has not begun an episode; call reset first"):
+            env.step(0)
+        assert env.state_hash() == before
+    single.reset()
+    copy.deepcopy(single).step(0)
+    vector.reset(options={"reset_mask": [True, False]})
+    for begin in (vector.step, vector.send):
+        with pytest.raises(InvalidRequest, match="environment 1 has not begun an episode; call reset first"):
+            begin([0, 0])
+    vector.send([0], [0])
+    vector.recv(1)
+    vector.reset(options={"reset_mask": [False, True]})
+    vector.step([0, 0])
+
+
 def test_an_observation_does_not_change_during_the_next_step() -> None:
     vector = framewire.envs.make_vec(scenario="pixels", num_envs=2)
     vector.reset(seed=1)

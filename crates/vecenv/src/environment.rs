@@ -79,6 +79,11 @@ impl Environment {
         })
     }
 
+    /// Whether an episode has begun, with its first observation.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Whether the episode has ended, so that the environment must be reset.
     pub(crate) fn is_over(&self) -> bool {
         self.over

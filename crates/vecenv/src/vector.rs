@@ -85,6 +85,8 @@ pub struct VectorEnv {
     envs: Vec<Arc<Mutex<Environment>>>,
     pool: Pool,
     autoreset: Autoreset,
+    /// Whether each environment has been reset, or continues from a state of one that has been reset.
+    has_begun: Vec<bool>,
     /// Whether each environment has a step of [`send`](VectorEnv::send) whose result has not been taken yet.
     is_sent: Vec<bool>,
     /// Whether the episode of each environment has ended. It can be read while the environment is locked for a step.
@@ -117,8 +119,9 @@ impl VectorEnv {
         let make = |index| make(index).map(|env| Arc::new(Mutex::new(env)));
         let envs: Vec<_> =
             pool.threads()?.install(|| (0..envs).into_par_iter().map(make).collect::<Result<_, _>>())?;
-        let (is_sent, is_over) = (vec![false; envs.len()], vec![false; envs.len()]);
-        Ok(VectorEnv { task, envs, pool, autoreset, is_sent, is_over, done: channel() })
+        let none = vec![false; envs.len()];
+        let (has_begun, is_sent, is_over) = (none.clone(), none.clone(), none);
+        Ok(VectorEnv { task, envs, pool, autoreset, has_begun, is_sent, is_over, done: channel() })
     }
 
     /// The task that the environments run.
@@ -152,8 +155,9 @@ impl VectorEnv {
         self.check_idle()?;
         let rows = self.rows(batch, count)?;
         let chosen: Vec<bool> = mask.map_or_else(|| vec![true; count], <[bool]>::to_vec);
-        for (is_over, chosen) in self.is_over.iter_mut().zip(&chosen) {
-            *is_over &= !chosen;
+        for (index, chosen) in chosen.iter().enumerate() {
+            self.has_begun[index] |= chosen;
+            self.is_over[index] &= !chosen;
         }
         self.pool.threads()?.install(|| {
             self.envs.par_iter().zip(rows).zip(seeds).zip(chosen).with_max_len(1).try_for_each(
@@ -175,9 +179,9 @@ impl VectorEnv {
     /// Plays a step in each environment. There is one action per environment, in the form that [`Task::keys`] accepts.
     ///
     /// # Errors
-    /// If the lengths do not match the number of environments, there is no such action, or an episode has ended and
-    /// there is no automatic reset. In these cases, no environment has played a step. Also if an environment cannot be
-    /// reset; then others may have played their steps.
+    /// If the lengths do not match the number of environments, there is no such action, an environment has not been
+    /// reset, or an episode has ended and there is no automatic reset. In these cases, no environment has played a step.
+    /// Also if an environment cannot be reset; then others may have played their steps.
     pub fn step(&mut self, actions: &[i64], batch: Batch<'_>) -> Result<(), Error> {
         self.fits("actions", actions.len())?;
         let keys = actions.iter().map(|action| self.task.keys(*action)).collect::<Result<Vec<u16>, _>>()?;
@@ -205,9 +209,9 @@ impl VectorEnv {
     /// [`recv`](VectorEnv::recv) returns the results.
     ///
     /// # Errors
-    /// If the numbers of environments and actions differ, there is no such environment or action, an environment is
-    /// already playing a step, or its episode has ended and there is no automatic reset. In these cases, no step has
-    /// begun.
+    /// If the numbers of environments and actions differ, there is no such environment or action, an environment has not
+    /// been reset or is already playing a step, or its episode has ended and there is no automatic reset. In these cases,
+    /// no step has begun.
     pub fn send(&mut self, envs: &[usize], actions: &[i64]) -> Result<(), Error> {
         if envs.len() != actions.len() {
             let (envs, actions) = (envs.len(), actions.len());
@@ -292,6 +296,11 @@ impl VectorEnv {
     }
 
     fn check_playable(&self, index: usize) -> Result<(), Error> {
+        if !self.has_begun[index] {
+            return Err(Error::Argument(format!(
+                "environment {index} has not begun an episode; call reset first"
+            )));
+        }
         if self.autoreset == Autoreset::Disabled && self.is_over[index] {
             return Err(Error::Argument(format!(
                 "the episode of environment {index} has ended; reset it first, with options={{\"reset_mask\": mask}}"
@@ -342,13 +351,14 @@ impl VectorEnv {
         let read = self.envs.par_iter().zip(states).with_max_len(1);
         let read = read.map(|(env, state)| state.map(|state| env.lock().read(state)).transpose());
         let saved = threads.install(|| read.collect::<Result<Vec<_>, _>>())?;
-        let all: Vec<_> = self.envs.iter().zip(&mut self.is_over).zip(saved).collect();
+        let ends = self.has_begun.iter_mut().zip(&mut self.is_over);
+        let all: Vec<_> = self.envs.iter().zip(ends).zip(saved).collect();
         threads.install(|| {
-            all.into_par_iter().with_max_len(1).try_for_each(|((env, is_over), saved)| {
+            all.into_par_iter().with_max_len(1).try_for_each(|((env, (has_begun, is_over)), saved)| {
                 let Some(saved) = saved else { return Ok(()) };
                 let env = &mut *env.lock();
                 env.restore(saved)?;
-                *is_over = env.is_over();
+                (*has_begun, *is_over) = (env.has_begun(), env.is_over());
                 Ok(())
             })
         })

@@ -280,6 +280,35 @@ fn a_reset_in_the_same_step_keeps_the_last_observation() {
 }
 
 #[test]
+fn an_environment_plays_no_step_before_its_first_reset() {
+    let new = || VectorEnv::new(task("play"), &Options { envs: 2, ..Options::default() }).unwrap();
+    let mut vector = new();
+    let mut arrays = Arrays::new(&vector, false);
+    let before = vector.hashes().unwrap();
+    let check = |vector: &mut VectorEnv, arrays: &mut Arrays, number: usize| {
+        let step = vector.step(&[0, 0], arrays.batch()).unwrap_err();
+        let send = vector.send(&[0, 1], &[0, 0]).unwrap_err();
+        for error in [step, send] {
+            let message = error.to_string();
+            let says = format!("environment {number} has not begun an episode; call reset first");
+            assert!(message.contains(&says), "{message}");
+        }
+    };
+    check(&mut vector, &mut arrays, 0);
+    assert_eq!(vector.hashes().unwrap(), before, "nothing has changed");
+    vector.reset(&[None, None], Some(&[true, false]), arrays.batch()).unwrap();
+    check(&mut vector, &mut arrays, 1);
+    // Another vector can continue from the states, but only where an episode has begun.
+    let states = vector.save(&[true; 2]).unwrap();
+    let slices: Vec<Option<&[u8]>> = states.iter().map(Option::as_deref).collect();
+    let mut other = new();
+    other.restore(&slices).unwrap();
+    check(&mut other, &mut arrays, 1);
+    other.restore(&[None, slices[0]]).unwrap();
+    other.step(&[0, 0], arrays.batch()).unwrap();
+}
+
+#[test]
 fn an_unknown_action_changes_nothing() {
     let (mut vector, mut arrays) = vector("play", 2, 2, Autoreset::NextStep);
     let before = vector.hashes().unwrap();
