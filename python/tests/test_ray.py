@@ -295,7 +295,7 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
                 fleet.send(actions(step))
                 assert np.array_equal(received(fleet)[0], expected[0])
             assert expected[-1]["lives"].all()
-            # The new workers begin with the reset, and do not have the last results of the other environments.
+            # The new workers begin with the reset. The last results of the other environments are in their saved states.
             fleet.checkpoint()
             for group in fleet._groups:
                 kill_process(group)
@@ -769,6 +769,9 @@ def test_wrong_arguments_change_nothing(second: Any) -> None:
             fleet.send([0, 0], [0, 1])
         with pytest.raises(InvalidRequest, match="seed has 1 values for 4 environments"):
             fleet.reset(seed=[1])
+        fleet.reset(options={"reset_mask": [True, True, False, True]})
+        with pytest.raises(InvalidRequest, match="environment 2 has not begun an episode; call reset first"):
+            fleet.step([0, 0, 0, 0])
         fleet.reset(seed=1)
         before = fleet.state_hashes()
         with pytest.raises(InvalidRequest, match="there is no action 4; use a number from 0 to 3"):

@@ -23,11 +23,11 @@ def arrays(observations: Observation) -> list[Array]:
     return list(in_order(observations).values()) if isinstance(observations, dict) else [observations]
 
 
-def write(into: Observation, observations: Observation, mask: Array | None = None) -> None:
-    """Copies observations, unless they are already there. With a mask, copies them to the rows where the mask is true."""
+def write(into: Observation, observations: Observation) -> None:
+    """Copies observations, unless they are already there."""
     for target, values in zip(arrays(into), arrays(observations), strict=True):
         if not np.may_share_memory(target, values):
-            target[slice(None) if mask is None else mask] = values
+            target[:] = values
 
 
 def merge_infos(parts: Sequence[tuple[Rows, dict[str, Any]]], count: int) -> dict[str, Any]:

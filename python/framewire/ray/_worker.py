@@ -15,7 +15,7 @@ import ray
 
 import framewire
 from framewire import _native
-from framewire.envs._spaces import Array, Arrays, Observation, rows_of
+from framewire.envs._spaces import Array, Arrays, Observation
 from framewire.envs.vector import GameVectorEnv
 from framewire.errors import FramewireError
 from framewire.ray import _connection
@@ -45,10 +45,7 @@ class Setup:
 
 
 class Result(NamedTuple):
-    """The result of a reset or a step.
-
-    After a reset with a mask, observations and info contain only the environments that were reset.
-    """
+    """The result of a reset or a step."""
 
     observations: Observation | None
     """None if they are in memory that the worker shares with the program."""
@@ -83,12 +80,6 @@ class Call(NamedTuple):
 
     name: str
     arguments: tuple[Any, ...]
-
-    @property
-    def mask(self) -> Array | None:
-        """The environments in which a reset begins an episode. None means all; a step has no mask."""
-        mask: Array | None = self.arguments[1] if self.name == "reset" else None
-        return mask
 
 
 # If an array has more bytes than this, `_digest` adds them up as 64-bit numbers, and computes the checksum of the sum.
@@ -186,10 +177,6 @@ class Worker:
             result = Result(*vector.step(*call.arguments), 0)
         info = {name: values for name, values in result.info.items() if name not in self._masks}
         result = result._replace(info=info)
-        if call.mask is not None:
-            # Leave out the other environments: a worker that has replaced a lost one does not have their last results.
-            chosen = {name: values[call.mask] for name, values in info.items()}
-            result = result._replace(observations=rows_of(result.observations, call.mask), info=chosen)
         result = result._replace(digest=_digest(result))
         # The program expects the arrays in this order.
         return result._replace(observations=None if is_shared else in_order(result.observations))

@@ -190,8 +190,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             (np.zeros(num_envs), np.zeros(num_envs, dtype=np.bool_), np.zeros(num_envs, dtype=np.bool_)) for _ in range(2)
         )
         self._all = np.ones(num_envs, dtype=np.bool_)
-        # The last info values of each environment. A reset of some environments returns them for the others.
-        self._infos = {name: np.zeros(num_envs) for name in self._info_names}
         # Which of the two sets of arrays the last call of `step` or `reset` used.
         self._last = 0
         # The states of all environments while `rescale` moves them, and after it has failed.
@@ -285,16 +283,14 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if one.is_playing:
             raise InvalidRequest("the last step of these environments was not received; call recv first")
         self._check_moved("send")
-        self._check_begun()
         values = self._checked(actions, one.count)
-        self._check_over(ids)
+        self._check_playable(ids)
         self._call(one, Call("step", (values,)), None)
 
     def _begin_steps(self, actions: npt.ArrayLike, into: int | None) -> None:
         values = self._checked(actions, self.num_envs)
         self._check_idle("step")
-        self._check_begun()
-        self._check_over(np.arange(self.num_envs))
+        self._check_playable(np.arange(self.num_envs))
         for group in self._groups:
             self._call(group, Call("step", (values[group.rows],)), into)
 
@@ -342,8 +338,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 if group.saved is not None:
                     moving.states.extend(group.saved.states)
                     moving.hashes.extend(group.saved.hashes)
-                # The new workers have other rows, so the last observations of all environments must be in the same set.
-                self._move_rows(group, self._last)
             self._moving = moving
         for group in self._groups:
             self._end(group)
@@ -428,8 +422,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             # After a reset of all environments with seeds, nothing depends on the calls before it.
             self._take_saved(group)
             group.saved, group.log, group.calls = None, [], 0
-        if call.mask is not None:
-            self._move_rows(group, into)
         group.log.append(_Entry(call))
         group.calls += 1
         group.into = into
@@ -442,11 +434,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if group.link is not None:
             group.link.ask("play", group.log[-1].call, group.into)
 
-    def _move_rows(self, group: _Group, into: int) -> None:
-        """Copies the last observations of a worker's environments into another set of arrays."""
-        if group.into != into:
-            write(rows_of(self._memory.sets[into], group.rows), rows_of(self._memory.sets[group.into], group.rows))
-
     def _receive(self, group: _Group, *, has_come: bool = False) -> Result:
         """Waits for the result of the call that was begun. If the worker is lost, another worker plays the call.
 
@@ -457,13 +444,11 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             has_come: Whether the worker is known to have answered or to be lost.
         """
         target = rows_of(self._memory.sets[group.into], group.rows)
-        mask = group.log[-1].call.mask
         self._take_saved(group)
         while True:
             try:
                 link = self._link(group)
-                is_sent = mask is None and not group.shares
-                places = [each for each in arrays(target) if each.nbytes >= LARGE] if is_sent else []
+                places = [] if group.shares else [each for each in arrays(target) if each.nbytes >= LARGE]
                 reply = link.reply(places, has_come=has_come)
                 break
             except LOST as error:
@@ -474,8 +459,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             group.log.pop()
         result: Result = link.value(reply)
         if result.observations is not None:
-            write(target, result.observations, mask)
-        result = self._with_others(group, result, mask)
+            write(target, result.observations)
         group.log[-1].digest = result.digest
         self._metrics.stepped(group.place.node, group.count)
         if self._keeps_over:
@@ -486,15 +470,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             # not.
             self._begin_saving(group)
         return result
-
-    def _with_others(self, group: _Group, result: Result, mask: Array | None) -> Result:
-        """Completes the result of a worker. After a reset of some environments, info gets the others' last values."""
-        chosen = slice(None) if mask is None else mask
-        for name, values in self._infos.items():
-            values[group.rows][chosen] = result.info[name]
-        if mask is None:
-            return result
-        return result._replace(info={name: values[group.rows].copy() for name, values in self._infos.items()})
 
     def _begin_saving(self, group: _Group) -> None:
         group.log.append(_Entry(SAVE))
@@ -653,11 +628,10 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._moving is not None:
             raise InvalidRequest(f"{name} needs all workers, but rescale has failed; call rescale again")
 
-    def _check_begun(self) -> None:
-        if not self._has_begun.any():
-            raise InvalidRequest("the environments have not begun an episode; call reset first")
-
-    def _check_over(self, ids: Array) -> None:
+    def _check_playable(self, ids: Array) -> None:
+        new = ids[~self._has_begun[ids]]
+        if new.size:
+            raise InvalidRequest(f"environment {new[0]} has not begun an episode; call reset first")
         ended = ids[self._over[ids]]
         if ended.size:
             raise InvalidRequest(
