@@ -119,6 +119,24 @@ def test_an_observation_does_not_change_during_the_next_step() -> None:
     assert np.array_equal(observations[0], kept)
 
 
+def test_final_info_has_no_values_of_earlier_episodes(short: Path) -> None:
+    vector = GameVectorEnv(short, num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP)
+    vector.reset(seed=1)
+    none = np.zeros((2, 10), dtype=np.int8)
+    for _ in range(4):
+        vector.step(none)
+    vector.reset(options={"reset_mask": [False, True]})
+    ends = []
+    for _ in range(36):
+        *_, info = vector.step(none)
+        if "final_info" in info:
+            final = info["final_info"]
+            assert (final["game_frame"] != 0).tolist() == final["_game_frame"].tolist() == info["_final_info"].tolist()
+            ends.append(final["_game_frame"].tolist())
+    assert ends == [[True, False], [False, True]] * 3 + [[True, False]]
+    vector.close()
+
+
 def test_a_masked_reset_does_not_change_the_results_of_the_last_step(short: Path) -> None:
     vector = GameVectorEnv(short, num_envs=2, autoreset_mode=AutoresetMode.DISABLED)
     vector.reset(seed=1)

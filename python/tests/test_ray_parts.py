@@ -27,7 +27,7 @@ from framewire.errors import GameFileError, InvalidRequest, RomError
 from framewire.ray import FleetError, _actors, _connection, rllib, sizing
 from framewire.ray._files import GameFiles
 from framewire.ray._nodes import Node
-from framewire.ray._worker import Setup
+from framewire.ray._worker import Call, Setup, Worker, _Environments
 from framewire.ray.explorer import _Branches
 from framewire.search import Explorer, Job
 from tests.clusters import Filler, interrupt_next_message
@@ -256,6 +256,23 @@ def test_a_killed_worker_of_a_search_leaves_no_files(tmp_path: Path, monkeypatch
     assert not list(tmp_path.iterdir())
     jobs = [Job(explorer.start, None, seed, 30) for seed in range(32)]
     assert worker._explorer.rollouts(jobs) == explorer.rollouts(jobs)
+
+
+def test_a_new_worker_has_the_same_results_after_episodes_that_ended_in_the_same_step(short: Path) -> None:
+    def new() -> Worker:
+        worker = Worker()
+        worker._vector = _Environments(short, num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP)
+        worker._vector.share([])
+        worker._masks = {"_game_frame"}
+        return worker
+
+    step = Call("step", (np.zeros((2, 10), dtype=np.int8),))
+    first, second = new(), new()
+    # The episodes end in different steps.
+    first.replay([Call("reset", ([1, 2], None)), step, step, Call("reset", ([None, None], np.array([False, True])))])
+    first.replay([step] * 12)
+    assert second.restore(first.save().states) == first.hashes()
+    assert first.replay([step] * 20) == second.replay([step] * 20)
 
 
 def test_a_game_file_with_a_byte_order_mark_is_sent(short: Path) -> None:

@@ -269,7 +269,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         info["_final_obs"] = ended.copy()
         final_info: dict[str, Any] = {}
         for name, values in arrays.final_info.items():
-            final_info[name] = values.copy()
+            # The arrays still have the values of earlier steps for environments whose episode has not ended now.
+            final_info[name] = np.where(ended, values, 0.0)
             final_info[f"_{name}"] = ended.copy()
         info["final_info"] = final_info
         info["_final_info"] = ended.copy()
