@@ -106,6 +106,40 @@ def test_no_step_is_played_before_the_first_reset() -> None:
     vector.step([0, 0])
 
 
+def test_a_recording_of_the_emulator_ends_when_its_environment_moves() -> None:
+    env = framewire.envs.make(scenario="memory")
+    env.reset(seed=1)
+    state = env.save_state()
+    moves: list[Any] = [lambda: env.step(1), env.reset, lambda: env.load_state(state)]
+    for number, move in enumerate(moves):
+        recording = env.emulator.record(str(number))
+        env.emulator.advance(5)
+        move()
+        env.emulator.advance(5)
+        expected = "the environment played a step, was reset or loaded a state after frame 5"
+        assert recording.info().ended == recording.stop().ended == expected
+        report = env.emulator.replay(str(number))
+        assert (report.equal, report.frames) == (True, 5)
+    # Frames of the emulator itself do not end it.
+    with env.emulator.record("whole") as recording:
+        env.emulator.advance(5)
+        env.render()
+        env.emulator.advance(5)
+    assert (recording.info().ended, recording.info().frames) == ("stopped", 10)
+    assert env.emulator.replay("whole").equal
+    env.close()
+
+
+def test_an_environment_deletes_the_snapshots_of_its_emulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    env = framewire.envs.make(scenario="memory")
+    env.emulator.snapshots.save("one")
+    assert list(tmp_path.iterdir())
+    env.close()
+    assert not list(tmp_path.iterdir())
+    env.close()
+
+
 def test_an_observation_does_not_change_during_the_next_step() -> None:
     vector = framewire.envs.make_vec(scenario="pixels", num_envs=2)
     vector.reset(seed=1)

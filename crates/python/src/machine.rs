@@ -35,6 +35,8 @@ pub(crate) struct Machine {
     next_id: u32,
     /// The frame counter after the last frame, if that frame was not drawn.
     undrawn: Option<u32>,
+    /// For the emulator of an environment: [`VectorEnv::moves`](framewire_vecenv::VectorEnv::moves) at its last use.
+    moves: Option<u64>,
     /// Whether the cartridge's clock follows the frames only because of a recording or a replay.
     has_frame_clock: bool,
 }
@@ -162,6 +164,7 @@ impl Machine {
             ended: VecDeque::new(),
             next_id: 0,
             undrawn: None,
+            moves: None,
             has_frame_clock: false,
         }
     }
@@ -270,6 +273,14 @@ impl Machine {
             recorder.end(&format!("{what} after frame {}", recorder.frames()), None);
         }
         self.release_clock();
+    }
+
+    /// Ends the recording if the environment of this emulator has moved since the last call, because a recording
+    /// contains only the frames that the emulator itself runs.
+    pub(crate) fn follow(&mut self, moves: Option<u64>) {
+        if std::mem::replace(&mut self.moves, moves) != moves {
+            self.discontinue("the environment played a step, was reset or loaded a state");
+        }
     }
 
     /// Makes the cartridge's clock follow the frames, so that the clock shows the same times in a replay.

@@ -35,6 +35,8 @@ pub(crate) struct Environment {
     pub(crate) earned: f64,
     /// Whether the episode has ended or was cut off.
     over: bool,
+    /// How many times the environment has run a frame, begun an episode or loaded a state.
+    pub(crate) moves: u64,
     pictures: Option<Pictures>,
     /// The numbers of the last observation; `None` before the first one.
     last: Option<Observed>,
@@ -66,6 +68,7 @@ impl Environment {
             frames: 0,
             earned: 0.0,
             over: false,
+            moves: 0,
             pictures: task.start_pictures.clone(),
             last: None,
             reward: History::default(),
@@ -98,6 +101,7 @@ impl Environment {
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         let start = if self.renders { &self.task.start_with_picture } else { &self.task.start };
         self.core.load_state(start, self.state_flags())?;
+        self.moves += 1;
         self.has_picture = self.renders;
         self.keys = 0;
         self.frames = 0;
@@ -184,6 +188,7 @@ impl Environment {
         self.core.set_keys(keys);
         self.core.set_drawing(draws);
         self.core.run_frame();
+        self.moves += 1;
         self.has_picture = draws;
         self.keys = keys;
         self.frames += 1;
@@ -336,6 +341,7 @@ impl Environment {
     /// Continues from a state that [`read`](Environment::read) returned. If it fails, nothing is changed.
     pub(crate) fn restore(&mut self, saved: Saved) -> Result<(), Error> {
         self.core.load_state(&saved.machine, self.state_flags())?;
+        self.moves += 1;
         // A state of an environment that does not render has no picture.
         self.has_picture = self.renders && saved.machine.starts_with(b"\x89PNG");
         if let (Some(pictures), Some(parts)) = (&mut self.pictures, saved.pictures) {

@@ -364,6 +364,12 @@ impl VectorEnv {
         })
     }
 
+    /// How many times an environment has run a frame, begun an episode or loaded a state; `None` if there is no such
+    /// environment. Frames that [`with_core`](VectorEnv::with_core) runs do not count.
+    pub fn moves(&self, index: usize) -> Option<u64> {
+        self.envs.get(index).map(|env| env.lock().moves)
+    }
+
     /// Runs `with` on the core of one environment. The second argument of `with` says whether the core's picture is
     /// that of its last frame; if `with` runs frames, it must update this argument. If a thread is playing a step of
     /// the environment, this waits for the end of the step. It does not wait for a step of [`send`](VectorEnv::send)

@@ -150,6 +150,7 @@ impl<'a> InUse<'a> {
         let (Some(vector), Some(machine)) = (vector.as_mut(), self.inner.machine.as_mut()) else {
             return false;
         };
+        machine.follow(vector.moves(*index));
         let exchanged = vector.with_core(*index, |core, has_picture| {
             let had_picture = !machine.has_old_picture();
             std::mem::swap(core, &mut machine.core);
