@@ -171,6 +171,8 @@ class Core(CoreMemory):
     def _store(self) -> _native.Store:
         if self._opened_store is None:
             if self._data is None:
+                # After `close`, this raises an exception, and no new folder is made.
+                self.frame()
                 self._folder = tempfile.TemporaryDirectory(prefix="framewire-", ignore_cleanup_errors=True)
             self._opened_store = _native.Store(self._data or self._folder.name)  # type: ignore[union-attr]
         return self._opened_store

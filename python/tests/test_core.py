@@ -186,6 +186,22 @@ def test_a_watch_that_was_closed_runs_no_frame(game: Core) -> None:
     assert game.frame() == frame
 
 
+def test_watches_events_and_sound_can_be_closed_after_their_core(game: Core) -> None:
+    with game, game.watch("lives"), game.events(), game.audio():
+        game.close()
+
+
+def test_a_closed_core_makes_no_new_folder(game: Core, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    game.snapshots.save("one")
+    assert list(tmp_path.iterdir())
+    game.close()
+    for use in (game.snapshots.list, game.recordings.list, game.record):
+        with pytest.raises(InvalidRequest, match="the emulator is closed"):
+            use()
+    assert not list(tmp_path.iterdir())
+
+
 def test_close_wakes_a_thread_that_waits_for_a_change(game: Core) -> None:
     changes = game.watch("scratch[9]")
     errors: list[FramewireError] = []

@@ -144,8 +144,10 @@ class GameEnv(gymnasium.Env[Any, Any]):
         return _restored, (self._arguments, self.save_state()), {name: getattr(self, name) for name in names}
 
     def close(self) -> None:
-        """Frees the core."""
+        """Frees the core. Also deletes the snapshots and recordings of `emulator`."""
         self._native.close()
+        if self._emulator is not None:
+            self._emulator.close()
         if self._window is not None:
             self._window.close()
 

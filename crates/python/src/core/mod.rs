@@ -410,9 +410,9 @@ impl Core {
         Ok(Some((expression, frame, tick, value(py, old)?, value(py, new)?, missed)))
     }
 
-    /// Ends a watch.
-    fn unwatch(&self, py: Python<'_>, watch: u32) -> PyResult<()> {
-        self.call(py, |machine| machine.unwatch(watch))
+    /// Ends a watch. After `close`, there are none.
+    fn unwatch(&self, py: Python<'_>, watch: u32) {
+        let _ = self.call(py, |machine| machine.unwatch(watch));
     }
 
     /// Begins to keep the sound of each frame. Returns an id for `sound` and `unlisten`.
@@ -434,9 +434,9 @@ impl Core {
         Ok(found.map(|(samples, missed)| (PyArray1::from_vec(py, samples), missed)))
     }
 
-    /// Ends `listen`.
-    fn unlisten(&self, py: Python<'_>, id: u32) -> PyResult<()> {
-        self.call(py, |machine| machine.unlisten(id))
+    /// Ends `listen`. After `close`, there is no sound.
+    fn unlisten(&self, py: Python<'_>, id: u32) {
+        let _ = self.call(py, |machine| machine.unlisten(id));
     }
 
     /// Begins a recording. `every` is the number of frames from one hash of the picture and the memory to the next.
