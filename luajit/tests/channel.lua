@@ -295,6 +295,22 @@ check.test("a block with a wrong header is refused", function()
   end
 end)
 
+local function truncate(size)
+  assert(os.execute(("truncate --size %d /dev/shm/framewire.%s"):format(size, name)) == 0)
+end
+
+check.test("sizes in a header that are outside of the limits are refused", function()
+  for _, sizes in ipairs { { 2 ^ 17, layout.BULK }, { 4096, 0 }, { 4096, 4096 }, { 4096, 2 ^ 20 + 4096 } } do
+    local here = assert(channel.create(name))
+    local header = ffi.cast("uint32_t *", here.block.data)
+    header[layout.AT_SLOTS / 4], header[layout.AT_BULK / 4] = sizes[1], sizes[2]
+    -- The sizes add up to the size of the file.
+    truncate(layout.HEADER + 2 * layout.SLOT * sizes[1] + 2 * sizes[2])
+    check.contains(select(2, channel.connect(name)), "damaged", ("%d slots, %d bytes"):format(sizes[1], sizes[2]))
+    here:close()
+  end
+end)
+
 test_pair("the extra memory is shared", function(here, there)
   check.equal(there.extra_size, 4096)
   here.extra[4095] = 9
@@ -303,10 +319,6 @@ end, { extra = 4096 })
 
 -- The offsets of the rings, and of the memory for long messages, with the default sizes.
 local RINGS, BULK = layout.HEADER, layout.HEADER + 2 * layout.SLOTS * layout.SLOT
-
-local function truncate(size)
-  assert(os.execute(("truncate --size %d /dev/shm/framewire.%s"):format(size, name)) == 0)
-end
 
 -- Writes bytes into the block, as another program would.
 local function garble(at, bytes)

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use crate::layout::{BULK_ALIGN, MAX_MESSAGE};
+use crate::layout::MAX_MESSAGE;
 use crate::memory::{Block, Memory, Side, Sleeper};
 use crate::{Error, Receiver, Reserved, Sender, wait};
 
@@ -41,18 +41,6 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Served`], [`Error::Foreign`], [`Error::Name`], [`Error::Size`] and [`Error::System`].
     pub fn create(name: &str, options: Options) -> Result<Endpoint, Error> {
-        if !options.slots.is_power_of_two() || !(8..=65_536).contains(&options.slots) {
-            return Err(Error::Size("slots: a power of two from 8 to 65536 is accepted"));
-        }
-        // Twice the longest message, so that a message always fits even if the end of the memory for long messages
-        // stays unused.
-        if !(2 * MAX_MESSAGE..=1 << 30).contains(&options.bulk) || !options.bulk.is_multiple_of(4096) {
-            return Err(Error::Size("bulk: a multiple of 4096 from 2 MiB to 1 GiB is accepted"));
-        }
-        if options.extra > 1 << 30 || !options.extra.is_multiple_of(4096) {
-            return Err(Error::Size("extra: a multiple of 4096 up to 1 GiB is accepted"));
-        }
-        const { assert!(MAX_MESSAGE.is_multiple_of(BULK_ALIGN)) };
         Ok(Endpoint::new(Block::create(name, options.slots, options.bulk, options.extra)?, options.spin))
     }
 

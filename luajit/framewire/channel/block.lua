@@ -168,8 +168,7 @@ local function adopt(fd, size)
   if version ~= layout.VERSION then
     return nil, ("speaks version %d of the channel, this library %d"):format(version, layout.VERSION), true
   end
-  local sizes_fit = slots >= 8 and bit.band(slots, slots - 1) == 0 and bulk % PAGE == 0 and extra % PAGE == 0
-  if not sizes_fit or size ~= total(slots, bulk, extra) then
+  if problem_with { slots = slots, bulk = bulk, extra = extra } or size ~= total(slots, bulk, extra) then
     return nil, "is damaged" -- not final: the program that serves the channel may replace the block
   end
   local data

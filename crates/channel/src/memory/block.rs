@@ -17,7 +17,7 @@ use std::time::Duration;
 use super::sys::{self, Mapping};
 use super::{Half, Memory, Side, Sleeper, Slot};
 use crate::Error;
-use crate::layout::{MAGIC, VERSION, at};
+use crate::layout::{BULK_ALIGN, MAGIC, MAX_MESSAGE, VERSION, at};
 
 const NAME_LOCK: i64 = 2;
 /// The longest time to sleep without checking whether the other side is alive.
@@ -76,6 +76,23 @@ fn open(name: &str) -> Result<(CString, File), Error> {
     Ok((path, file))
 }
 
+/// Checks whether a channel can have these sizes.
+fn check_sizes(slots: usize, bulk: usize, extra: usize) -> Result<(), Error> {
+    if !slots.is_power_of_two() || !(8..=65_536).contains(&slots) {
+        return Err(Error::Size("slots: a power of two from 8 to 65536 is accepted"));
+    }
+    // Twice the longest message, so that a message always fits even if the end of the memory for long messages stays
+    // unused.
+    if !(2 * MAX_MESSAGE..=1 << 30).contains(&bulk) || !bulk.is_multiple_of(4096) {
+        return Err(Error::Size("bulk: a multiple of 4096 from 2 MiB to 1 GiB is accepted"));
+    }
+    if extra > 1 << 30 || !extra.is_multiple_of(4096) {
+        return Err(Error::Size("extra: a multiple of 4096 up to 1 GiB is accepted"));
+    }
+    const { assert!(MAX_MESSAGE.is_multiple_of(BULK_ALIGN)) };
+    Ok(())
+}
+
 fn total(slots: usize, bulk: usize, extra: usize) -> usize {
     at::RINGS + 2 * slots * size_of::<Slot>() + 2 * bulk + extra
 }
@@ -94,6 +111,7 @@ fn magic(mapping: &Mapping) -> &AtomicU64 {
 impl Block {
     /// Creates the block with this name. Replaces an old block of this name if its creator has ended.
     pub fn create(name: &str, slots: usize, bulk: usize, extra: usize) -> Result<Block, Error> {
+        check_sizes(slots, bulk, extra)?;
         let path = path_of(name)?;
         loop {
             let file = sys::open(&path, true).map_err(|source| match source.kind() {
@@ -176,10 +194,7 @@ impl Block {
             return Err(Error::Version { name: name.to_owned(), version: word(at::VERSION) });
         }
         let [slots, bulk, extra] = [at::SLOTS, at::BULK, at::EXTRA].map(|offset| word(offset) as usize);
-        let has_valid_sizes = slots >= 8
-            && slots.is_power_of_two()
-            && [bulk, extra].iter().all(|size| size.is_multiple_of(4096));
-        if !has_valid_sizes || total(slots, bulk, extra) != size {
+        if check_sizes(slots, bulk, extra).is_err() || total(slots, bulk, extra) != size {
             return Err(Error::Damaged("the sizes in its header do not match its file, or are not possible"));
         }
         let attached = word_at(&mapping, at::ATTACHED);
@@ -212,8 +227,8 @@ impl Block {
     /// The extra memory, as words.
     pub fn extra(&self) -> &[AtomicU32] {
         let start = self.mapping.at(at::RINGS + 2 * self.slots * size_of::<Slot>() + 2 * self.bulk);
-        // SAFETY: inside the mapping, 64-byte aligned because `attach` and `Endpoint::create` check the sizes, and only
-        // used as atomics.
+        // SAFETY: inside the mapping, 64-byte aligned because `attach` and `create` check the sizes, and only used
+        // as atomics.
         unsafe { slice::from_raw_parts(start.cast(), self.extra / 4) }
     }
 }

@@ -198,6 +198,23 @@ fn sizes_that_would_misalign_the_extra_memory_are_refused() {
     drop(here);
 }
 
+#[test]
+fn sizes_outside_of_the_limits_are_refused() {
+    for (slots, bulk) in [(1 << 17, 2 * MAX_MESSAGE), (4096, 0), (4096, 4096), (4096, MAX_MESSAGE + 4096)] {
+        let name = name();
+        let here = Endpoint::create(&name, Options::default()).expect("a new channel");
+        let path = format!("/dev/shm/framewire.{name}");
+        let file = OpenOptions::new().write(true).open(path).expect("the block's file");
+        // The sizes add up to the size of the file.
+        file.set_len(RINGS + 2 * 128 * slots as u64 + 2 * bulk as u64).expect("another size");
+        file.write_all_at(&[slots as u32, bulk as u32].map(u32::to_le_bytes).concat(), 12)
+            .expect("other sizes");
+        let end = Endpoint::connect(&name, Some(Duration::ZERO), Options::default()).err();
+        assert!(matches!(end, Some(Error::Damaged(_))), "{slots} slots, {bulk} bytes: {end:?}");
+        drop(here);
+    }
+}
+
 /// Causes a bus error outside of the channel's memory, which must end this process.
 #[test]
 #[ignore = "run by the test below in a process of its own"]
