@@ -257,8 +257,33 @@ check.test("a channel has one creator and one client", function()
   check.contains(select(2, channel.create("a/b")), "letters")
 end)
 
+local path = "/dev/shm/framewire." .. name
+
+check.test("a creator without a client notices that its name was removed", function()
+  local here = assert(channel.create(name))
+  assert(os.remove(path))
+  check.contains(select(2, here:accept(5)), "removed its file")
+  here:close()
+end)
+
+test_pair("a channel with a client works after its name was removed", function(here, there)
+  assert(os.remove(path))
+  for _, mine in ipairs { here, there } do check.equal(select(2, mine:receive(0.12)), "timeout") end
+  assert(here:send("x"))
+  check.equal(there:receive(1), "x")
+end)
+
+check.test("the end of a channel does not remove the name of a newer one", function()
+  local older = assert(channel.create(name))
+  assert(os.remove(path))
+  local newer = assert(channel.create(name))
+  older:close()
+  local there = assert(channel.connect(name))
+  there:close()
+  newer:close()
+end)
+
 check.test("blocks that other users can open, and damaged blocks, are refused", function()
-  local path = "/dev/shm/framewire." .. name
   os.remove(path)
   process.write(path, ("x"):rep(8192))
   assert(os.execute("chmod 666 " .. path) == 0)
@@ -330,7 +355,6 @@ end
 
 check.test("a channel that this user may not open belongs to another user", function()
   ffi.cdef "int seteuid(unsigned int);"
-  local path = "/dev/shm/framewire." .. name
   os.execute("install -m 000 /dev/null " .. path)
   process.run_with(function()
     if ffi.C.geteuid() == 0 then assert(ffi.C.seteuid(65534) == 0) end -- root may open every file

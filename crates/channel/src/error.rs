@@ -15,8 +15,8 @@ pub enum Error {
     /// A message of this many bytes cannot be sent.
     #[error("a message has 1 to {MAX_MESSAGE} bytes, not {0}")]
     Length(usize),
-    /// The memory has contents that this version of the library never writes, a part of it is missing, or the size of
-    /// its file has changed.
+    /// The memory has contents that this version of the library never writes, a part of it is missing, or its file
+    /// was removed or has another size.
     #[error("the channel is damaged: {0}")]
     Damaged(&'static str),
     /// The name is empty, has more than 200 characters, begins with `.`, or has a character that is not accepted.

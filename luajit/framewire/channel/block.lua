@@ -247,6 +247,9 @@ function Block:damage()
     return "the channel is damaged: another program has changed the size of its file in /dev/shm"
   end
   local data = self.data
+  if self.side == 0 and word(data, layout.AT_ATTACHED)[0] == 0 and sys.links(self.fd) == 0 then
+    return "the channel is damaged: another program has removed its file from /dev/shm, so no client can attach"
+  end
   if ffi.cast("const volatile uint64_t *", data)[0] == MAGIC
     and word(data, layout.AT_VERSION)[0] == layout.VERSION and word(data, layout.AT_SLOTS)[0] == self.slots
     and word(data, layout.AT_BULK)[0] == self.bulk and word(data, layout.AT_EXTRA)[0] == self.extra then
@@ -268,9 +271,9 @@ function Block:peer_closed()
 end
 
 --- Marks the channel as closed by this side. The creator first removes the name. So a client that sees the mark can
---- create a channel of the same name.
+--- create a channel of the same name. If another program has removed the name, it may belong to a newer channel by now.
 function Block:mark_closed()
-  if self.side == 0 then C.shm_unlink(self.path) end
+  if self.side == 0 and sys.links(self.fd) ~= 0 then C.shm_unlink(self.path) end
   word(self.data, layout.AT_CLOSED[self.side])[0] = 1
 end
 

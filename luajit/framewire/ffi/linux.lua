@@ -161,7 +161,8 @@ M.structs = {
     { { "wd", "wd" }, { "mask", "mask" }, { "cookie", "cookie" }, { "len", "len" } } },
   { "struct fw_open_how", "struct open_how", { { "mode", "mode" }, { "resolve", "resolve" } } },
   { "struct fw_statx", "struct statx",
-    { { "mode", "stx_mode" }, { "ino", "stx_ino" }, { "size", "stx_size" }, { "mtime", "stx_mtime" } } },
+    { { "nlink", "stx_nlink" }, { "mode", "stx_mode" }, { "ino", "stx_ino" }, { "size", "stx_size" },
+      { "mtime", "stx_mtime" } } },
   { "struct fw_statx_time", "struct statx_timestamp", { { "sec", "tv_sec" }, { "nsec", "tv_nsec" } } },
 }
 
@@ -200,6 +201,12 @@ local stat = ffi.new("struct fw_statx")
 function M.stat(fd)
   if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
   return M.facts_of(stat)
+end
+
+--- How many names an open file has; nil if this is not known.
+function M.links(fd)
+  if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
+  return stat.nlink
 end
 
 --- The same facts about the file at a path. If the path is a symbolic link, they are about its target with `follow`,

@@ -297,8 +297,13 @@ impl Memory for Block {
     }
 
     fn damage(&self) -> Option<&'static str> {
-        if self.file.metadata().is_ok_and(|data| data.size() != self.mapping.size() as u64) {
-            return Some("another program has changed the size of its file in /dev/shm");
+        if let Ok(data) = self.file.metadata() {
+            if data.size() != self.mapping.size() as u64 {
+                return Some("another program has changed the size of its file in /dev/shm");
+            }
+            if data.nlink() == 0 && self.side == Side::Creator && !self.is_attached() {
+                return Some("another program has removed its file from /dev/shm, so no client can attach");
+            }
         }
         if self.mapping.is_lost() {
             return Some("a part of its memory is missing; is /dev/shm full?");
@@ -326,8 +331,8 @@ impl Memory for Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // The name is removed first. So a client that sees that the channel is closed can create a channel of the same
-        // name.
-        if self.side == Side::Creator {
+        // name. If another program has removed the name, it may belong to a newer channel by now.
+        if self.side == Side::Creator && self.file.metadata().is_ok_and(|data| data.nlink() > 0) {
             sys::unlink(&self.path);
         }
         word_at(&self.mapping, at::CLOSED + 4 * self.side as usize).store(1, Ordering::Release);

@@ -35,6 +35,43 @@ fn one_side_creates_a_channel_and_the_other_attaches() {
 }
 
 #[test]
+fn a_creator_without_a_client_notices_that_its_name_was_removed() {
+    let name = name();
+    let here = Endpoint::create(&name, Options::default()).expect("a new channel");
+    fs::remove_file(file(&name)).expect("removed");
+    let error = here.accept(SECOND).err();
+    assert!(matches!(error, Some(Error::Damaged(_))), "{error:?}");
+}
+
+#[test]
+fn a_channel_with_a_client_works_after_its_name_was_removed() {
+    let name = name();
+    let mut here = Endpoint::create(&name, Options::default()).expect("a new channel");
+    let mut there = Endpoint::connect(&name, SECOND, Options::default()).expect("the other side");
+    fs::remove_file(file(&name)).expect("removed");
+    for side in [&mut here, &mut there] {
+        let error = side.receiver.receive(Some(Duration::from_millis(120))).err();
+        assert!(matches!(error, Some(Error::Timeout)), "{error:?}");
+    }
+    here.send(b"x", SECOND).expect("room");
+    assert_eq!(*there.receiver.receive(SECOND).expect("a message"), *b"x");
+}
+
+#[test]
+fn the_end_of_a_channel_does_not_remove_the_name_of_a_newer_one() {
+    let name = name();
+    let options = Options::default();
+    let older = Endpoint::create(&name, options).expect("a new channel");
+    fs::remove_file(file(&name)).expect("removed");
+    let newer = Endpoint::create(&name, options).expect("another channel");
+    drop(older);
+    let client = Endpoint::connect(&name, Some(Duration::ZERO), options).map(drop);
+    assert!(client.is_ok(), "{client:?}");
+    drop(newer);
+    assert!(!file(&name).exists());
+}
+
+#[test]
 fn a_time_limit_beyond_the_clock_never_ends_a_wait() {
     let (name, forever) = (name(), Some(Duration::MAX));
     let here = Endpoint::create(&name, Options::default()).expect("a new channel");

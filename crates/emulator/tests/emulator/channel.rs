@@ -132,6 +132,15 @@ fn a_truncated_channel_is_closed_and_the_core_continues() {
 }
 
 #[test]
+fn a_channel_whose_name_was_removed_gets_a_new_one() {
+    let name = format!("framewire-removed-{}", std::process::id());
+    let _emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), true, vec![]), &name).expect("a channel");
+    std::fs::remove_file(format!("/dev/shm/framewire.{name}")).expect("removed");
+    Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
+}
+
+#[test]
 fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
     let (emulator, mut client) = connected("framewire-keys");
     for message in [&[STEP, 0, 1, 0, 1, 0, 0, 0][..], &[RUN]] {
