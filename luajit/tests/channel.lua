@@ -78,6 +78,20 @@ check.test("sizes that a channel cannot have are refused", function()
   end
 end)
 
+check.test("a channel for which there is no memory is refused", function()
+  local file = os.tmpname()
+  process.write(file, ([[
+    package.path = %q
+    local here, message = require("framewire.channel").create("full")
+    io.write(here and "created" or message)
+  ]]):format(package.path))
+  local small = "mount -t tmpfs -o size=64k tmpfs /dev/shm && echo mounted && luajit " .. file
+  local output = process.output(("unshare --map-root-user --mount sh -c '%s' 2>&1"):format(small))
+  os.remove(file)
+  -- Some systems do not let a test mount a small /dev/shm.
+  if output:find("^mounted") then check.contains(output, "cannot allocate 5246976 bytes for channel 'full'") end
+end)
+
 test_pair("a long message is freed even after 2^31 short messages", function(here, there)
   local function exchange(number)
     assert(here:send(message(number, 1000000), 1))

@@ -78,7 +78,10 @@ end
 
 local function initialise(fd, name, path, sizes)
   local size = total(sizes.slots, sizes.bulk, sizes.extra)
-  if C.ftruncate(fd, size) ~= 0 then return sys.fail("channel '" .. name .. "'") end
+  if sys.allocate(fd, size) ~= 0 then
+    local what = "cannot allocate %d bytes for channel '%s'; free some memory in /dev/shm or make the channel smaller"
+    return sys.fail(what:format(size, name))
+  end
   local data, message = map(fd, size)
   if not data then return nil, "channel '" .. name .. "' " .. message end
   word(data, layout.AT_VERSION)[0] = layout.VERSION

@@ -68,6 +68,7 @@ char *realpath(const char *, char *);
 
 int shm_open(const char *, int, uint32_t);
 int ftruncate(int, long);
+int posix_fallocate(int, long, long);
 int fw_fcntl(int, int, struct fw_flock *) __asm__("fcntl");
 int fw_membarrier(long, int, unsigned int, int) __asm__("syscall");
 void *mmap(void *, size_t, int, int, int, long);
@@ -201,6 +202,15 @@ local stat = ffi.new("struct fw_statx")
 function M.stat(fd)
   if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
   return M.facts_of(stat)
+end
+
+--- Extends an empty file to this size and reserves the memory for it, so a later access cannot find that there is none.
+--- Returns 0 or -1.
+function M.allocate(fd, size)
+  local number
+  repeat number = ffi.C.posix_fallocate(fd, 0, size) until number ~= M.EINTR
+  ffi.errno(number)
+  return number == 0 and 0 or -1
 end
 
 --- How many names an open file has; nil if this is not known.
