@@ -28,6 +28,7 @@ local blocks = require "framewire.channel.block"
 local layout = require "framewire.channel.layout"
 local receivers = require "framewire.channel.receiver"
 local senders = require "framewire.channel.sender"
+local settings = require "framewire.settings"
 local shm = require "framewire.shm"
 local time = require "framewire.time"
 local waiting = require "framewire.channel.wait"
@@ -39,6 +40,10 @@ Endpoint.__index = Endpoint
 
 local function word(self, offset)
   return ffi.cast("volatile int32_t *", self.block.data + offset)
+end
+
+local function check_spin(options)
+  return settings("a channel", { spin = options and options.spin }, { spin = "amount" })
 end
 
 local function new(block, options)
@@ -63,6 +68,8 @@ end
 ---@return table|nil endpoint
 ---@return string? message
 function M.create(name, options)
+  local ok, problem = check_spin(options)
+  if not ok then return nil, problem end
   local block, message = blocks.create(name, {
     slots = options and options.slots or layout.SLOTS,
     bulk = options and options.bulk or layout.BULK,
@@ -79,6 +86,8 @@ end
 ---@return table|nil endpoint
 ---@return string? message
 function M.connect(name, timeout, options)
+  local ok, problem = check_spin(options)
+  if not ok then return nil, problem end
   local block, message = blocks.attach(name, timeout or 0)
   if not block then return nil, message end
   shm.wake(block.data + layout.AT_ATTACHED)

@@ -78,6 +78,31 @@ check.test("sizes that a channel cannot have are refused", function()
   end
 end)
 
+test_pair("lengths that are not whole numbers are refused", function(here, there)
+  assert(here:send("unread"))
+  for _, length in ipairs { 0.5, 5.5, 112.5, 200.5, 1048576.5, 0 / 0 } do
+    local place, problem = here.sender:reserve(length, 0.1)
+    check.equal(place, nil, length)
+    check.contains(problem, "a message has 1 to 1048576 bytes, not ")
+  end
+  assert(here:send(message(1, 1000)))
+  check.equal(there:receive(1), "unread")
+  check.equal(there:receive(1), message(1, 1000))
+end)
+
+check.test("times that are not numbers of at least 0 are refused", function()
+  local ok, problem = pcall(channel.connect, name, 0 / 0)
+  check.equal(ok, false)
+  check.contains(problem, "a time-out is a number of seconds")
+  for _, spin in ipairs { 0 / 0, -1, "1" } do
+    local options = { spin = spin }
+    for _, result in ipairs { { channel.create(name, options) }, { channel.connect(name, 0, options) } } do
+      check.equal(result[1], nil)
+      check.contains(result[2], "spin is " .. tostring(spin) .. "; use a number of at least 0")
+    end
+  end
+end)
+
 check.test("a channel for which there is no memory is refused", function()
   local file = os.tmpname()
   process.write(file, ([[

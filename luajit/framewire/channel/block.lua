@@ -222,7 +222,7 @@ end
 function M.attach(name, timeout)
   local path, message = path_of(name)
   if not path then return nil, message end
-  local deadline = time.monotonic() + timeout
+  local deadline = time.deadline(timeout)
   while true do
     local block, problem, final = try_attach(path, name)
     if block then return block end

@@ -106,7 +106,7 @@ end
 
 local function reserve_slow(self, length, timeout)
   local s = self.state
-  if length < 1 or length > MAX_MESSAGE then
+  if length < 1 or length > MAX_MESSAGE or length % 1 ~= 0 then
     return nil, "a message has 1 to " .. MAX_MESSAGE .. " bytes, not " .. tostring(length)
   end
   s.length = length
@@ -143,7 +143,7 @@ end
 function Sender:reserve(length, timeout)
   local s = self.state
   local unread = tobit(s.head - s.theirs[CONSUMED])
-  if length >= 1 then
+  if length >= 1 and length % 1 == 0 then
     if unread == 0 and length <= MAILBOX_MAX then
       s.length, s.place = length, s.mailbox
       return s.mailbox + HALF_DATA
