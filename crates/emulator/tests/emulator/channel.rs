@@ -2,11 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
-use framewire_emulator::embedded::{Embedded, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Speed};
 use framewire_emulator::{Emulator, SetSpeed};
 use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Status, Value, timeline};
 
@@ -129,6 +130,27 @@ fn a_truncated_channel_is_closed_and_the_core_continues() {
     let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
     let keys = batch(&mut client, vec![Op::GetKeys {}]).single().expect("a value");
     assert_eq!(number(keys), 0);
+}
+
+#[test]
+fn the_log_says_that_a_client_reads_no_replies() {
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let config = Config {
+        console: || Box::new(|_, line| LINES.lock().expect("the lines").push(line.to_owned())),
+        ..config(Speed::Times(1.0), true, vec![])
+    };
+    let name = format!("framewire-unread-{}", std::process::id());
+    let _emulator = Embedded::start_on_channel(config, &name).expect("a channel");
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    let error = loop {
+        if let Err(error) = client.send(&[RUN], PATIENCE) {
+            break error;
+        }
+    };
+    assert!(matches!(error, Error::Closed), "{error:?}");
+    let says =
+        |line: &String| line.contains("there was no room for a reply, because the client read no replies");
+    wait_for("the line", || LINES.lock().expect("the lines").iter().any(says));
 }
 
 #[test]

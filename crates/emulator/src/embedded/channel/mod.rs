@@ -76,8 +76,14 @@ impl ChannelHost {
             if let Some(error) = &client.gone
                 && !matches!(error, Error::Closed | Error::Died)
             {
+                let reason = match error {
+                    Error::Timeout => {
+                        "there was no room for a reply, because the client read no replies".to_owned()
+                    }
+                    error => error.to_string(),
+                };
                 let message = format!(
-                    "channel {:?}: {error}; the channel was closed, and the next client gets a new one",
+                    "channel {:?}: {reason}; the channel was closed, and the next client gets a new one",
                     self.name
                 );
                 (machine.console)(Level::Warn, &message);
