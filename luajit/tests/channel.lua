@@ -406,6 +406,17 @@ check.test("a channel that this user may not open belongs to another user", func
   os.remove(path)
 end)
 
+check.test("a link or a folder with the name is an error that says so", function()
+  for _, command in ipairs { "mkdir -m 700 ", "ln -s /dev/null " } do
+    os.remove(path)
+    assert(os.execute(command .. path) == 0)
+    for _, problem in ipairs { select(2, channel.create(name)), select(2, channel.connect(name, 1)) } do
+      check.contains(problem, path .. " is a link or a folder; remove it or choose another name")
+    end
+  end
+  os.remove(path)
+end)
+
 check.test("both sides get an error if the size of the block changes", function()
   for _, size in ipairs { 0, 100, RINGS, BULK, BULK + 4096, BULK + 4 * layout.BULK } do
     -- A busy machine can delay the end of a wait.

@@ -52,6 +52,16 @@ local function foreign(name)
   return "channel '" .. name .. "' belongs to another user, or others may open it; choose another name"
 end
 
+-- The error if the shared memory with this name cannot be opened.
+local function refused(name)
+  local number = sys.errno()
+  if number == sys.EACCES then return nil, foreign(name) end
+  if number == sys.ELOOP or number == sys.EINVAL then
+    return nil, "/dev/shm/framewire." .. name .. " is a link or a folder; remove it or choose another name"
+  end
+  return sys.fail("channel '" .. name .. "' cannot be opened")
+end
+
 -- Refuses a file that belongs to another user, or that other users may open. Returns its size.
 local function check_owner(fd, name)
   local size, _, _, _, owner, mode = sys.stat(fd)
@@ -125,10 +135,7 @@ function M.create(name, sizes)
   if not path then return nil, message end
   for _ = 1, 100 do
     local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CREAT + sys.O_CLOEXEC, MODE)
-    if fd < 0 then
-      if sys.errno() == sys.EACCES then return nil, foreign(name) end
-      return sys.fail("channel '" .. name .. "'")
-    end
+    if fd < 0 then return refused(name) end
     local owned, problem = check_owner(fd, name)
     if not owned then
       C.close(fd)
@@ -190,10 +197,9 @@ end
 local function try_attach(path, name)
   local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
   if fd < 0 then
-    local number = sys.errno()
-    if number == sys.ENOENT then return nil, "does not exist; start the program that serves it" end
-    if number == sys.EACCES then return nil, foreign(name), "whole" end
-    return nil, "cannot be opened: " .. sys.strerror(number), true
+    if sys.errno() == sys.ENOENT then return nil, "does not exist; start the program that serves it" end
+    local _, message = refused(name)
+    return nil, message, "whole"
   end
   local block, message, final
   local size, problem = check_owner(fd, name)

@@ -64,13 +64,25 @@ fn check_owner(file: &File, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// The error if the shared memory with this name cannot be opened.
+fn refused(name: &str, source: std::io::Error) -> Error {
+    match source.raw_os_error() {
+        Some(libc::EACCES) => Error::Foreign(name.to_owned()),
+        Some(libc::ELOOP | libc::EINVAL) => {
+            let what =
+                format!("/dev/shm/framewire.{name} is a link or a folder; remove it or choose another name");
+            system(what)(source)
+        }
+        _ => system("cannot open shared memory")(source),
+    }
+}
+
 /// Opens the shared memory with this name, which must belong to this user.
 fn open(name: &str) -> Result<(CString, File), Error> {
     let path = path_of(name)?;
     let file = sys::open(&path, false).map_err(|source| match source.kind() {
         ErrorKind::NotFound => Error::Missing(name.to_owned()),
-        ErrorKind::PermissionDenied => Error::Foreign(name.to_owned()),
-        _ => system("cannot open shared memory")(source),
+        _ => refused(name, source),
     })?;
     check_owner(&file, name)?;
     Ok((path, file))
@@ -114,10 +126,7 @@ impl Block {
         check_sizes(slots, bulk, extra)?;
         let path = path_of(name)?;
         loop {
-            let file = sys::open(&path, true).map_err(|source| match source.kind() {
-                ErrorKind::PermissionDenied => Error::Foreign(name.to_owned()),
-                _ => system("cannot create shared memory")(source),
-            })?;
+            let file = sys::open(&path, true).map_err(|source| refused(name, source))?;
             check_owner(&file, name)?;
             if !sys::lock(&file, NAME_LOCK) {
                 return Err(Error::Served(name.to_owned()));

@@ -102,6 +102,25 @@ fn memory_that_others_can_open_is_refused() {
 }
 
 #[test]
+fn a_link_or_a_folder_with_the_name_is_an_error_that_says_so() {
+    let name = name();
+    let check = || {
+        let created = Endpoint::create(&name, Options::default()).map(drop);
+        let connected = Endpoint::connect(&name, SECOND, Options::default()).map(drop);
+        for end in [created, connected, Endpoint::check_name(&name)] {
+            let error = end.expect_err("it is not a file").to_string();
+            assert!(error.contains(&format!("framewire.{name} is a link or a folder; remove it")), "{error}");
+        }
+    };
+    fs::create_dir(file(&name)).expect("a folder");
+    check();
+    fs::remove_dir(file(&name)).expect("removed");
+    std::os::unix::fs::symlink("/dev/null", file(&name)).expect("a link");
+    check();
+    fs::remove_file(file(&name)).expect("removed");
+}
+
+#[test]
 fn bad_names_and_sizes_are_refused() {
     for name in ["", "a/b", "..", "a b"] {
         assert!(matches!(Endpoint::create(name, Options::default()), Err(Error::Name(_))), "{name}");
