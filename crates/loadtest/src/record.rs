@@ -43,8 +43,11 @@ impl Latencies {
 
     /// The latency, in milliseconds, that `percent` % of all latencies do not exceed; 0 without latencies.
     pub fn percentile(&self, percent: f64) -> f64 {
+        // In floating-point numbers, 99.9 % of 1,000 are slightly more than 999, and would be rounded up to 1,000. So a
+        // billionth is subtracted.
+        let quantile = (percent / 100.0 - 1e-9).max(0.0);
         // The upper end of a bucket may be above the largest value.
-        self.0.value_at_percentile(percent).min(self.0.max()) as f64 / 1e6
+        self.0.value_at_quantile(quantile).min(self.0.max()) as f64 / 1e6
     }
 
     /// The mean in milliseconds, rounded to nanoseconds; 0 without latencies.
@@ -201,6 +204,26 @@ impl Record {
             *known += count;
         } else if self.texts.len() < TEXTS {
             self.texts.insert(text.to_owned(), count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_of_a_round_number_of_latencies_is_not_one_latency_too_high() {
+        for thousands in 1..=8 {
+            let mut latencies = Latencies::default();
+            for _ in 0..999 * thousands {
+                latencies.record(Duration::from_millis(1));
+            }
+            for _ in 0..thousands {
+                latencies.record(Duration::from_millis(100));
+            }
+            let found = [0.0, 99.9, 99.95, 100.0].map(|percent| latencies.percentile(percent).round());
+            assert_eq!(found, [1.0, 1.0, 100.0, 100.0], "{thousands},000 latencies");
         }
     }
 }
