@@ -14,11 +14,12 @@ use super::connector::Connector;
 use super::response::BODY;
 use crate::target::{Call, Failure};
 
-/// A connection that clients share. It is opened when the first request needs it. After it has ended, it is opened
-/// again.
+/// A connection that clients share. It is opened when the first request needs it. When it takes no more requests, another
+/// one is opened.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedConnection(Arc<Mutex<Option<Open>>>);
+pub(super) struct SharedConnection(Arc<Mutex<Option<Arc<Open>>>>);
 
+/// An open connection. It is closed when the last request on it has ended, and no client can get it any more.
 #[derive(Debug)]
 struct Open {
     sender: SendRequest<Bytes>,
@@ -33,14 +34,13 @@ impl Drop for Open {
 }
 
 impl SharedConnection {
-    async fn sender(
-        &self,
-        connector: &Connector,
-        call: &mut Call<'_>,
-    ) -> Result<SendRequest<Bytes>, Failure> {
-        let mut open = self.0.lock().await;
-        if let Some(open) = open.as_ref().filter(|open| !open.driver.is_finished()) {
-            return Ok(open.sender.clone());
+    async fn open(&self, connector: &Connector, call: &mut Call<'_>) -> Result<Arc<Open>, Failure> {
+        let mut shared = self.0.lock().await;
+        // A new clone of the sender has no request to wait for. It is ready unless the connection takes no more requests.
+        if let Some(open) = shared.as_ref()
+            && open.sender.clone().ready().await.is_ok()
+        {
+            return Ok(Arc::clone(open));
         }
         let start = Instant::now();
         let stream = connector.connect().await?;
@@ -50,8 +50,7 @@ impl SharedConnection {
             // The error can be ignored here, because the requests in flight get it, too.
             let _ = connection.await;
         });
-        *open = Some(Open { sender: sender.clone(), driver });
-        Ok(sender)
+        Ok(Arc::clone(shared.insert(Arc::new(Open { sender, driver }))))
     }
 
     /// Sends a request and returns the status of the reply. The reply's body goes into the call.
@@ -62,11 +61,12 @@ impl SharedConnection {
         body: Bytes,
         call: &mut Call<'_>,
     ) -> Result<u16, Failure> {
-        let sender = self.sender(connector, call).await?;
-        // Waits while as many requests are in flight as the server allows.
-        let mut sender = sender.ready().await.map_err(failure)?;
-        call.mark_sent(body.len());
+        let open = self.open(connector, call).await?;
+        let mut sender = open.sender.clone();
         let (response, mut stream) = sender.send_request(request, body.is_empty()).map_err(failure)?;
+        // Waits while as many requests are in flight as the server allows. Until then, the request is not sent.
+        sender.ready().await.map_err(failure)?;
+        call.mark_sent(body.len());
         if !body.is_empty() {
             stream.send_data(body, true).map_err(failure)?;
         }
@@ -89,6 +89,9 @@ impl SharedConnection {
 }
 
 fn failure(error: h2::Error) -> Failure {
+    if error.is_library() {
+        return Failure::Other(format!("the response is not HTTP/2: {error}"));
+    }
     if error.is_go_away() || error.is_reset() {
         return Failure::Reset;
     }

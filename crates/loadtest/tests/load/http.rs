@@ -249,6 +249,68 @@ fn http2_sends_all_requests_over_one_connection() {
     }
 }
 
+/// Starts an HTTP/2 server that replies to each request after `pause`. A connection has at most `streams` requests at a
+/// time. After `most` requests, it takes no more, but answers the ones that it has.
+fn slow_http2(pause: Duration, streams: u32, most: usize) -> HttpTarget {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    let serve = move |stream| async move {
+        let mut builder = h2::server::Builder::new();
+        let handshake = builder.max_concurrent_streams(streams).handshake::<_, bytes::Bytes>(stream);
+        let mut connection = handshake.await.ok()?;
+        let mut count = 0;
+        while let Some(request) = connection.accept().await {
+            let (_, mut respond) = request.ok()?;
+            count += 1;
+            if count == most {
+                connection.graceful_shutdown();
+            }
+            tokio::spawn(async move {
+                tokio::time::sleep(pause).await;
+                respond.send_response(http::Response::new(()), true).ok()
+            });
+        }
+        Some(())
+    };
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            loop {
+                tokio::spawn(serve(listener.accept().await.unwrap().0));
+            }
+        });
+    });
+    let options = HttpOptions { http2: true, ..HttpOptions::default() };
+    HttpTarget::new(&url, &[Request::get("/")], &options).unwrap()
+}
+
+#[test]
+fn the_wait_for_an_http2_stream_comes_before_the_actual_send() {
+    // 50 requests/s for a server that answers about 33.
+    let row = run(&slow_http2(Duration::from_millis(30), 1, usize::MAX));
+    assert_eq!((row.correct, row.connections), (50, 1), "{:?}", row.failures);
+    assert!(row.intended.p50 > 3.0 * row.sent.p50, "{} and {} ms", row.intended.p50, row.sent.p50);
+}
+
+#[test]
+fn http2_opens_another_connection_while_the_last_one_ends() {
+    let row = run(&slow_http2(Duration::from_millis(100), 100, 10));
+    assert_eq!((row.requests, row.correct), (50, 50), "{:?}", row.failures);
+    assert!(row.connections >= 5, "{}", row.connections);
+}
+
+#[test]
+fn a_server_without_http2_is_not_reported_as_a_reset() {
+    let server = Server::start(Kind::Plain);
+    let row =
+        server.run("http", &[Request::get("/")], &HttpOptions { http2: true, ..HttpOptions::default() });
+    assert_eq!(row.failures.keys().collect::<Vec<_>>(), ["other"]);
+    let text = row.failure_texts.keys().next().unwrap();
+    assert!(text.starts_with("the response is not HTTP/2: "), "{text}");
+}
+
 #[test]
 fn a_probe_does_not_wait_for_the_connection_to_close() {
     // This server keeps every connection open, which is the default of HTTP/1.1.
