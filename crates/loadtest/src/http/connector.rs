@@ -3,10 +3,14 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+#[cfg(unix)]
+use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -15,11 +19,17 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 
 use super::HttpOptions;
 use crate::check::MAX_FILE;
 use crate::url::{Url, UrlError};
+
+/// The time between two attempts to connect to a Unix socket whose queue of new connections is full.
+#[cfg(unix)]
+const QUEUE_PERIOD: Duration = Duration::from_millis(1);
 
 /// A connection, as a stream of bytes.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + fmt::Debug {}
@@ -125,7 +135,7 @@ impl Connector {
                 self.secure(stream).await
             }
             #[cfg(unix)]
-            Place::Unix(path) => self.secure(tokio::net::UnixStream::connect(path).await?).await,
+            Place::Unix(path) => self.secure(connect_unix(path).await?).await,
         }
     }
 
@@ -149,6 +159,18 @@ async fn connect(addresses: &[SocketAddr], accepted: &AtomicUsize) -> io::Result
         }
     }
     result
+}
+
+/// Connects to a Unix socket. While the server's queue of new connections is full, `connect` fails for a socket that does
+/// not block, but waits for one that blocks. So this function waits, too.
+#[cfg(unix)]
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_PERIOD).await,
+            result => return result,
+        }
+    }
 }
 
 fn config(trust: &Trust, http2: bool) -> Result<ClientConfig, ConnectorError> {

@@ -343,24 +343,41 @@ fn requests_that_fail_at_once_do_not_delay_the_end_of_a_run() {
     assert!(row.cut_short && row.seconds < 30.0 && row.correct == 0, "{} s", row.seconds);
 }
 
+/// Measures a server with a Unix socket. The system keeps at most `queue` new connections for the server, which accepts
+/// the first one after `pause`.
+#[cfg(unix)]
+fn run_over_unix_socket(queue: u32, pause: Duration) -> Row {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let (ready, listening) = mpsc::channel();
+    let bound = path.clone();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let socket = tokio::net::UnixSocket::new_stream().unwrap();
+            socket.bind(bound).unwrap();
+            let listener = socket.listen(queue).unwrap();
+            ready.send(()).unwrap();
+            tokio::time::sleep(pause).await;
+            loop {
+                tokio::spawn(http1(listener.accept().await.unwrap().0, Arc::default()));
+            }
+        });
+    });
+    listening.recv().unwrap();
+    let options = HttpOptions { unix_socket: Some(path), ..HttpOptions::default() };
+    let url = "http://localhost/".parse().unwrap();
+    run(&HttpTarget::new(&url, &echoes(), &options).unwrap())
+}
+
 #[cfg(unix)]
 #[test]
 fn a_unix_socket_is_measured_like_a_port() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("socket");
-    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                runtime.block_on(async {
-                    stream.set_nonblocking(true).unwrap();
-                    http1(tokio::net::UnixStream::from_std(stream).unwrap(), Arc::default()).await
-                })
-            });
-        }
-    });
-    let options = HttpOptions { unix_socket: Some(path), ..HttpOptions::default() };
-    let url = "http://localhost/".parse().unwrap();
-    assert_all_correct(&run(&HttpTarget::new(&url, &echoes(), &options).unwrap()));
+    assert_all_correct(&run_over_unix_socket(1024, Duration::ZERO));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_queue_of_a_unix_socket_delays_a_connection_and_does_not_fail_it() {
+    assert_all_correct(&run_over_unix_socket(1, Duration::from_millis(300)));
 }
