@@ -1,6 +1,7 @@
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Waker};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 
@@ -15,7 +16,7 @@ const PIECE: usize = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
-    /// Bytes that were read and not used yet.
+    /// Bytes that were read and not used yet. After a response, the bytes that the server sent after it.
     buffer: Vec<u8>,
 }
 
@@ -26,6 +27,9 @@ impl Connection {
 
     /// Returns the connection, unless the server has closed it or sent data without a request.
     pub(super) fn if_open(mut self) -> Option<Connection> {
+        if !self.buffer.is_empty() {
+            return None;
+        }
         let mut byte = [0];
         let mut context = Context::from_waker(Waker::noop());
         let quiet =
@@ -33,26 +37,57 @@ impl Connection {
         if quiet { Some(self) } else { None }
     }
 
-    pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
-        self.stream.write_all(request).await?;
-        // With TLS, the stream keeps data that did not fit into the socket's buffer.
-        self.stream.flush().await
-    }
-
-    /// Reads a response, and puts its body into the call's reply. `bodiless` is true if the request was a HEAD.
-    pub(super) async fn receive(&mut self, call: &mut Call<'_>, bodiless: bool) -> Result<Head, Failure> {
-        self.buffer.clear();
-        let mut parser = Parser::new(bodiless);
-        loop {
-            let count = self.stream.read_buf(&mut self.buffer).await?;
-            if count == 0 {
-                return parser.closed();
+    /// Sends a request, and puts the body of the response into the call's reply. Reads while it sends, because a server
+    /// can answer before it has read the whole request. `bodiless` is true if the request is a HEAD.
+    pub(super) async fn exchange(
+        &mut self,
+        request: &[u8],
+        call: &mut Call<'_>,
+        bodiless: bool,
+    ) -> Result<Head, Failure> {
+        let (reader, mut writer) = tokio::io::split(&mut self.stream);
+        let mut sending = pin!(async move {
+            writer.write_all(request).await?;
+            // With TLS, the stream keeps data that did not fit into the socket's buffer.
+            writer.flush().await
+        });
+        let mut receiving = pin!(receive(reader, &mut self.buffer, call, bodiless));
+        let mut sent = None;
+        let answer = poll_fn(|context| {
+            if sent.is_none()
+                && let Poll::Ready(result) = sending.as_mut().poll(context)
+            {
+                sent = Some(result);
             }
-            call.mark_received(count);
-            if let Step::Done(head) = parser.step(&mut self.buffer, call.reply)? {
-                return Ok(head);
-            }
-            self.buffer.reserve(PIECE);
+            receiving.as_mut().poll(context)
+        });
+        let answer = answer.await;
+        match sent {
+            Some(Ok(())) => answer,
+            Some(Err(error)) if answer.is_err() => Err(error.into()),
+            // A part of the request is missing, so the connection cannot be used again.
+            _ => answer.map(|head| Head { keep_alive: false, ..head }),
         }
+    }
+}
+
+/// Reads a response, and puts its body into the call's reply.
+async fn receive(
+    mut stream: impl AsyncRead + Unpin,
+    buffer: &mut Vec<u8>,
+    call: &mut Call<'_>,
+    bodiless: bool,
+) -> Result<Head, Failure> {
+    let mut parser = Parser::new(bodiless);
+    loop {
+        let count = stream.read_buf(buffer).await?;
+        if count == 0 {
+            return parser.closed();
+        }
+        call.mark_received(count);
+        if let Step::Done(head) = parser.step(buffer, call.reply)? {
+            return Ok(head);
+        }
+        buffer.reserve(PIECE);
     }
 }

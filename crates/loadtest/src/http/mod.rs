@@ -307,8 +307,7 @@ impl HttpClient {
             }
         };
         call.mark_sent(self.request.len());
-        connection.send(&self.request).await?;
-        let answer = connection.receive(call, bodiless).await?;
+        let answer = connection.exchange(&self.request, call, bodiless).await?;
         if answer.keep_alive && self.config.reuse.keep_alive {
             self.connection = Some(connection);
         }

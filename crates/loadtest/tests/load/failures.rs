@@ -1,13 +1,18 @@
 //! Checks that the tester distinguishes the kinds of failures.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
 use framewire_loadtest::Retries;
 use framewire_loadtest::goal::Goal;
-use framewire_loadtest::http::Reuse;
-use framewire_loadtest::row::Row;
-use framewire_loadtest::{Check, Stop};
+use framewire_loadtest::http::request::{Method, Request};
+use framewire_loadtest::http::template::Template;
+use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse};
+use framewire_loadtest::row::{Phase, Row};
+use framewire_loadtest::{Check, Plan, Stop};
 
 use crate::reserved_port::reserved_port;
 use crate::server::{Action, Server};
@@ -47,6 +52,44 @@ fn a_closed_port_counts_as_refused() {
 fn a_close_counts_as_a_reset_before_and_within_a_reply() {
     assert_eq!(failures(&every_fourth(|| Action::Close)), BTreeMap::from([("reset", 10)]));
     assert_eq!(failures(&every_fourth(|| Action::Partial)), BTreeMap::from([("reset", 10)]));
+}
+
+#[test]
+fn a_connection_with_bytes_after_a_reply_is_not_used_again() {
+    let server = Server::start(|_| Action::Surplus);
+    let row = crate::run(server.port, Reuse::default(), &crate::plan(40.0, SECOND));
+    assert_eq!((row.correct, server.connections()), (40, 40), "{row:?}");
+}
+
+#[test]
+fn a_reply_before_the_end_of_a_long_request_is_read() {
+    // More than the buffers of both sockets hold.
+    const SIZE: usize = 16 << 20;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.extend(byte);
+            }
+            let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {SIZE}\r\n\r\n");
+            let reply = head + &"x".repeat(SIZE);
+            // Both fail if the tester gives up.
+            let _ = stream.write_all(reply.as_bytes());
+            let _ = io::copy(&mut stream, &mut io::sink());
+        }
+    });
+    let body = Some(Template::new(&vec![b'x'; SIZE]));
+    let request = Request { method: Method::POST, body, ..Request::get("/") };
+    let target = HttpTarget::new(&url, &[request], &HttpOptions::default()).unwrap();
+    let plan = Plan { timeout: 20 * SECOND, ..crate::plan(2.0, SECOND) };
+    let outcome =
+        framewire_loadtest::run(&Arc::new(target), &plan, &mut None, &Stop::default(), &mut |_| {}).unwrap();
+    let row = Row::new(&plan, &outcome, Phase::Measure);
+    assert_eq!((row.requests, row.correct), (2, 2), "{:?}", row.failures);
 }
 
 #[test]

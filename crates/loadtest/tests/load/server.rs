@@ -15,6 +15,8 @@ pub enum Action {
     Reply(&'static str),
     /// It replies with the message in pieces.
     Chunked,
+    /// It replies with the message, and sends further bytes after the reply.
+    Surplus,
     /// It replies with this status, which is not a success.
     Status(u16),
     /// It closes the connection without a reply.
@@ -88,6 +90,7 @@ fn serve(stream: TcpStream, act: &dyn Fn(usize) -> Action, requests: &AtomicUsiz
                     chunk(two)
                 )
             }
+            Action::Surplus => plain(&message) + "more",
             Action::Status(status) => format!("HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n"),
             Action::Close => return None,
             Action::Partial => {
