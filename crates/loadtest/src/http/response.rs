@@ -133,6 +133,9 @@ fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<(usize, Head, Length
             return Err(malformed("its head does not end"));
         }
         Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(Failure::Other(format!("a head of more than {LINES} header lines")));
+        }
         Err(error) => return Err(malformed(&error.to_string())),
     };
     let status = response.code.unwrap_or(0);
@@ -143,8 +146,15 @@ fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<(usize, Head, Length
         let value = line.value.trim_ascii();
         if line.name.eq_ignore_ascii_case("content-length") {
             let number = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
-            if !matches!(length, Length::Chunks(_)) {
-                length = Length::Left(number.ok_or_else(|| malformed("a length that is not a number"))?);
+            match length {
+                Length::Chunks(_) => {}
+                Length::Left(known) if number != Some(known) => {
+                    return Err(malformed("two different lengths"));
+                }
+                _ => {
+                    let number = number.ok_or_else(|| malformed("a length that is not a number"))?;
+                    length = Length::Left(number);
+                }
             }
         } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
             length = Length::Chunks(Chunk::Size);
@@ -264,6 +274,24 @@ mod tests {
             format!("{chunked}3\r\nhello\r\n0\r\n\r\n"),
         ] {
             assert!(read(response.as_bytes()).iter().all(|result| matches!(result, Err(Failure::Other(_)))));
+        }
+    }
+
+    #[test]
+    fn two_different_lengths_are_invalid_and_two_equal_ones_are_not() {
+        let response = |other: u32| {
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: {other}\r\n\r\nhello")
+        };
+        all(&response(5), 200, true, "hello");
+        let invalid = |result| matches!(result, Err(Failure::Other(_)));
+        assert!(read(response(3).as_bytes()).into_iter().all(invalid));
+    }
+
+    #[test]
+    fn a_head_with_too_many_lines_is_not_called_invalid() {
+        let lines = "a: b\r\n".repeat(LINES + 1);
+        for result in read(format!("HTTP/1.1 200 OK\r\n{lines}\r\n").as_bytes()) {
+            assert_eq!(result, Err(Failure::Other("a head of more than 64 header lines".to_owned())));
         }
     }
 
