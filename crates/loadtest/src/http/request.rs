@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use http::Uri;
 pub use http::{HeaderName, HeaderValue, Method};
+use http::{Uri, header};
 use serde::Deserialize;
 
 use super::template::Template;
@@ -36,6 +36,9 @@ pub enum RequestError {
     /// The text is not a header line.
     #[error("{0:?} is not a header; write it as 'Name: value'")]
     Header(String),
+    /// The header says where the body ends, which only the tester knows.
+    #[error("the tester sets {0} itself, from the body; leave this header out")]
+    Framing(HeaderName),
     /// The path does not begin with `/`, or contains a character that must be escaped.
     #[error("{0:?} is not a path; begin it with /, as in /v1/batch, and write special characters as %XX")]
     Path(String),
@@ -45,6 +48,11 @@ pub enum RequestError {
     /// The text is not a check.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// The reply must equal the message, but the request does not contain the message.
+    #[error(
+        "the check echo needs a message to compare with; write {{}} where it goes, in the path or in the body"
+    )]
+    NothingToEcho,
     /// A file cannot be read.
     #[error("cannot read {0}")]
     File(String, #[source] std::io::Error),
@@ -95,11 +103,17 @@ pub fn method(text: &str) -> Result<Method, RequestError> {
 }
 
 /// Reads a header line, `Name: value`.
+///
+/// # Errors
+/// If the text is not a header line, or contradicts the length of the body.
 pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
     let malformed = || RequestError::Header(line.to_owned());
     let (name, value) = line.split_once(':').ok_or_else(malformed)?;
     let name = name.trim().parse().map_err(|_| malformed())?;
     let value = value.trim().parse().map_err(|_| malformed())?;
+    if [header::CONTENT_LENGTH, header::TRANSFER_ENCODING].contains(&name) {
+        return Err(RequestError::Framing(name));
+    }
     Ok((name, value))
 }
 
@@ -137,8 +151,8 @@ enum Weight {
     Number(f64),
 }
 
-/// Reads a list of requests. All requests get `headers` before their own headers. Relative paths in the list start at
-/// the folder of the list.
+/// Reads a list of requests. All requests get `headers` before their own headers, without those that have the same name as
+/// one of their own. Relative paths in the list start at the folder of the list.
 ///
 /// # Errors
 /// If the file cannot be read, or something in it is not a request.
@@ -163,10 +177,11 @@ pub fn read_list(path: &Path, headers: &[(HeaderName, HeaderValue)]) -> Result<V
 
 impl Entry {
     fn read(self, folder: &Path, common: &[(HeaderName, HeaderValue)]) -> Result<Request, RequestError> {
-        let mut headers = common.to_vec();
-        for (name, value) in &self.headers {
-            headers.push(header(&format!("{name}: {value}"))?);
-        }
+        let own = self.headers.iter().map(|(name, value)| header(&format!("{name}: {value}")));
+        let own: Vec<_> = own.collect::<Result<_, _>>()?;
+        let replaced = |name: &HeaderName| own.iter().any(|(own, _)| own == name);
+        let common = common.iter().filter(|(name, _)| !replaced(name)).cloned();
+        let headers: Vec<_> = common.chain(own.iter().cloned()).collect();
         let parsed: Option<Uri> = self.path.parse().ok();
         // `Uri` accepts a fragment, and drops it. A request has none.
         if !self.path.starts_with('/') || self.path.contains('#') || parsed.is_none() {
@@ -185,6 +200,9 @@ impl Entry {
             None if request.has_placeholder() => Check::Echo,
             None => Check::Success,
         };
+        if request.check == Check::Echo && !request.has_placeholder() {
+            return Err(RequestError::NothingToEcho);
+        }
         Ok(request)
     }
 }
@@ -204,7 +222,7 @@ mod tests {
         std::fs::write(folder.path().join("body.json"), r#"{"id": "{}"}"#).unwrap();
         let path = folder.path().join("list.toml");
         std::fs::write(&path, text).unwrap();
-        read_list(&path, &[header("Authorization: Bearer x").unwrap()])
+        read_list(&path, &["Authorization: Bearer x", "Host: a"].map(|line| header(line).unwrap()))
     }
 
     #[test]
@@ -216,7 +234,7 @@ mod tests {
 
             [[request]]
             path = "/v1/batch?x={}"
-            headers = { "Content-Type" = "application/json" }
+            headers = { "Content-Type" = "application/json", "host" = "b" }
             body = "@body.json"
             check = "contains=results"
         "#;
@@ -226,9 +244,19 @@ mod tests {
             ("GET /v1/emulator".to_owned(), 3.0, &Check::Success)
         );
         assert_eq!(two.method, Method::POST);
-        assert_eq!(two.headers.len(), 2);
+        assert_eq!(one.headers.len(), 2);
+        // Its own header replaces the one that all requests have.
+        let expected = ["Authorization: Bearer x", "Content-Type: application/json", "Host: b"];
+        assert_eq!(two.headers, expected.map(|line| header(line).unwrap()));
         assert!(two.has_placeholder() && two.body.as_ref().is_some_and(Template::has_placeholder));
         assert_eq!(two.check.to_string(), "contains=results");
+    }
+
+    #[test]
+    fn a_header_that_contradicts_the_length_of_the_body_is_refused() {
+        for line in ["Content-Length: 3", "transfer-encoding: chunked"] {
+            assert!(matches!(header(line), Err(RequestError::Framing(_))), "{line}");
+        }
     }
 
     #[test]
@@ -242,6 +270,7 @@ mod tests {
             ("[[request]]\npath = '/'\n[[request]]\npath = '/'\nweight = 0", "request 2 of"),
             ("[[request]]\npath = '/'\nheaders = { 'a b' = 'c' }", "request 1 of"),
             ("[[request]]\npath = '/'\nbody = '@none'", "request 1 of"),
+            ("[[request]]\npath = '/'\ncheck = 'echo'", "request 1 of"),
         ] {
             let error = list(text).unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");
