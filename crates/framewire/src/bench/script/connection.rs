@@ -56,6 +56,9 @@ impl Connection {
     /// Whether the connection can be used: the peer has not closed it, and has not sent data that nobody requested. In
     /// [`Dialect::Unframed`], such data is allowed, and is taken for the next reply.
     pub(super) fn is_open(&self) -> bool {
+        if self.codec.has_surplus() {
+            return false;
+        }
         match SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]) {
             Ok(0) => false,
             // Only `Dialect::Unframed` limits how much is read at once.

@@ -117,6 +117,12 @@ impl Codec {
         }
     }
 
+    /// Whether it has bytes of a reply that was not requested. Binary replies have ids, so they cannot be taken for
+    /// another reply.
+    pub(super) fn has_surplus(&self) -> bool {
+        matches!(self, Codec::Marker(marker) if !marker.buffer.is_empty())
+    }
+
     /// Appends a message to `out`, and returns its ticket.
     pub(super) fn encode(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Ticket {
         match self {

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::connection::Connection;
 use super::dialect::{self, Answer};
 use super::pipeline::Pipeline;
-use super::{Dialect, ScriptTarget, refused};
+use super::{Dialect, ScriptTarget};
 
 /// The connections of one run; all clients share them.
 #[derive(Clone)]
@@ -166,7 +166,7 @@ impl Inner {
     }
 }
 
-fn link_failure(error: LinkError) -> Failure {
+pub(super) fn link_failure(error: LinkError) -> Failure {
     match error {
         LinkError::Absent { .. } => Failure::Refused,
         LinkError::Lost { .. }
@@ -174,6 +174,6 @@ fn link_failure(error: LinkError) -> Failure {
         | LinkError::Interrupted { .. }
         | LinkError::Stopped => Failure::Reset,
         LinkError::Stalled { .. } | LinkError::Late { .. } | LinkError::Overdue { .. } => Failure::TimedOut,
-        LinkError::Busy(_) => refused(error),
+        LinkError::Busy(_) => Failure::Other(error.to_string()),
     }
 }

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use framewire_link::LinkError;
 use framewire_loadtest::{Call, Client, Failure, Retries, Strategy};
 use framewire_protocol::{Decoder, Frame, Op, Outcome, Reply, Value};
 
 use super::connection::Connection;
+use super::session::link_failure;
 use super::{Dialect, Options, ScriptSession, ScriptTarget};
 
 /// How the endpoint reacts to a message.
@@ -18,6 +20,8 @@ use super::{Dialect, Options, ScriptSession, ScriptTarget};
 enum Act {
     Echo,
     Late(Duration),
+    /// It sends a second reply, which belongs to no message. Only for text.
+    Surplus,
     Drop,
 }
 
@@ -81,9 +85,13 @@ fn serve(mut stream: TcpStream, act: fn(usize) -> Act, messages: &AtomicUsize) -
                     out.extend_from_slice(b"framewire.welcome,1,0.1.0,boot,0<|END|>");
                     decoder = Some(Decoder::new());
                 } else {
-                    obey(act())?;
+                    let act = act();
+                    obey(act)?;
                     let reply = message.strip_prefix("framewire.echo,").unwrap_or(message);
                     out.extend_from_slice(format!("{reply}<|END|>").as_bytes());
+                    if matches!(act, Act::Surplus) {
+                        out.extend_from_slice(b"more<|END|>");
+                    }
                 }
                 text = rest.to_owned();
             }
@@ -112,7 +120,7 @@ fn answer(frame: Frame, act: &dyn Fn() -> Act, out: &mut Vec<u8>) -> Option<()> 
 /// Waits if the answer must be late. Returns `None` if the connection must be dropped.
 fn obey(act: Act) -> Option<()> {
     match act {
-        Act::Echo => {}
+        Act::Echo | Act::Surplus => {}
         Act::Late(time) => thread::sleep(time),
         Act::Drop => return None,
     }
@@ -253,6 +261,23 @@ async fn a_late_reply_reaches_no_other_request() {
             at_once(&session, 1).await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_connection_with_a_surplus_reply_is_not_used_again() {
+    let endpoint = Endpoint::start(|_| Act::Surplus);
+    for strategy in [Strategy::Single, Strategy::Pool] {
+        let session = endpoint.session(strategy, &Dialect::marker());
+        for message in [b"one", b"two"] {
+            assert_eq!(exchange(&session, message).await, Ok((message.to_vec(), 1)), "{strategy}");
+        }
+    }
+}
+
+#[test]
+fn a_full_queue_of_the_link_is_not_an_answer_of_the_script() {
+    let failure = link_failure(LinkError::Busy(4096));
+    assert_eq!(failure, Failure::Other("4096 requests are already waiting for the emulator".to_owned()));
 }
 
 #[tokio::test]
