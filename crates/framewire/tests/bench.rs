@@ -397,6 +397,16 @@ fn two_outputs_need_two_files() {
     assert!(!folder.path().join("same").exists());
 }
 
+#[test]
+fn a_folder_cannot_be_an_output_even_if_it_does_not_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("{}/", folder.path().join("new").display());
+    let output = bench(&["embedded", "-d", "500ms", "--json", &name]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("name a file in a folder"), "{text}");
+    assert!(output.stdout.is_empty(), "nothing is measured");
+}
+
 /// Starts `framewire bench embedded` with these arguments. Its standard error can be read, and its report goes to `json`.
 #[cfg(unix)]
 fn watched(args: &[&str], json: &Path) -> Child {

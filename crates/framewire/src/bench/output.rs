@@ -100,6 +100,10 @@ fn check(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     framewire_files::check_writable(folder)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    if !path.as_os_str().as_encoded_bytes().ends_with(name.as_encoded_bytes()) {
+        // The path ends with `/` or `/.`, so it can only be a folder.
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
     Ok(folder.canonicalize()?.join(name))
 }
 
