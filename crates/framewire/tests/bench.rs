@@ -501,6 +501,35 @@ fn a_file_without_an_end_is_refused() {
 }
 
 #[test]
+fn an_option_without_an_effect_is_refused() {
+    let http = "http://localhost:1/";
+    let cases: [(&[&str], &str); 6] = [
+        (&[http, "--payload", "5000"], "write {} where it goes"),
+        (&[http, "--unix-socket", "socket", "--nagle"], "leave --nagle out"),
+        (&[http, "--header", "Content-Length: 3"], "leave this header out"),
+        (&[http, "--header", "authorization: x", "--token-file", "/nowhere"], "leave one of them out"),
+        (&["embedded", "-d", "500ms", "--counter", "score", "--emulator", "none"], "leave --counter out"),
+        (
+            &["link://localhost:1", "--counter", "score", "--emulator", "none", "--skip-check"],
+            "leave --counter out",
+        ),
+    ];
+    for (args, advice) in cases {
+        let output = bench(args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(advice), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn a_counter_that_the_target_does_not_have_is_an_error() {
+    let server = Server::start();
+    let output = bench(&[&server.http, "-d", "500ms", "--counter", "frmae"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("\"frmae\""), "{text}");
+}
+
+#[test]
 fn errors_say_what_to_type() {
     let cases: [(&[&str], &str); 27] = [
         (&[], "http://127.0.0.1:5000/mgbaendpoint"),

@@ -41,9 +41,9 @@ pub struct RunArgs {
     /// Wait between two runs
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration, help_heading = "Load")]
     pub rest: Duration,
-    /// The message in a request: uuid, a number of random bytes, or 1..5000 for random sizes
-    #[arg(short, long, value_name = "uuid|BYTES|A..B", default_value = "uuid", help_heading = "Load")]
-    pub payload: Payload,
+    /// The message in a request: uuid, a number of random bytes, or 1..5000 for random sizes [default: uuid]
+    #[arg(short, long, value_name = "uuid|BYTES|A..B", help_heading = "Load")]
+    pub payload: Option<Payload>,
     /// Which replies are correct: echo (equal to the message), status (200 to 299), status=404, equals=TEXT,
     /// contains=TEXT (or @FILE), or none (all of them) [default: echo if the message is sent, else status]
     #[arg(long, value_name = "CHECK", help_heading = "Load")]
@@ -214,7 +214,7 @@ impl RunArgs {
                 load,
                 duration: self.stages.as_ref().map_or(self.duration, Stages::length),
                 warmup: self.warmup,
-                payload: self.payload,
+                payload: self.payload.unwrap_or(Payload::Uuid),
                 workers: self.workers,
                 // A closed load has one request in flight for each client. `max` lets the check below report a load
                 // with 0 clients as such, and not as a load with too few connections.

@@ -27,10 +27,17 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// If `--emulator` is not a URL, `auto` or `none`, if its URL cannot be used or does not return the counter now, or if
-/// `--counter` names a field although the counter is not in a JSON document.
+/// `--counter` names a field that the target does not return now, or although the counter is not in a JSON document.
 pub fn probe(args: &RunArgs, measured: &BenchTarget) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
-        "none" => return Ok(None),
+        "none" => {
+            ensure!(
+                args.counter == FRAME,
+                "--counter {} has no effect with --emulator none; leave --counter out",
+                args.counter
+            );
+            return Ok(None);
+        }
         "auto" => {
             ensure!(
                 args.counter == FRAME || matches!(measured, BenchTarget::Http(_)),
@@ -62,6 +69,12 @@ pub fn probe(args: &RunArgs, measured: &BenchTarget) -> anyhow::Result<Option<(B
     };
     // If the target does not answer now, the counter is not sampled during the runs.
     if probe.read().is_none() {
+        ensure!(
+            args.counter == FRAME,
+            "the target does not return JSON with a number {:?} at {STATE}; name another field with --counter, or give \
+             the URL of JSON as --emulator",
+            args.counter
+        );
         return Ok(None);
     }
     let unit = if args.counter == FRAME { "frames" } else { &args.counter };

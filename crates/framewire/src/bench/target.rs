@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use framewire_loadtest::engine::{Interval, Outcome};
 use framewire_loadtest::http::request::{self, HeaderName, HeaderValue, Method, Request};
+use framewire_loadtest::http::template::Template;
 use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse, Trust};
 use framewire_loadtest::probe::Probe;
 use framewire_loadtest::report::TargetInfo;
@@ -283,6 +284,10 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
             bail!("HTTP/1.1 has one request at a time on a connection; use --strategy pool, or --http2")
         }
     };
+    ensure!(
+        !args.nagle || args.unix_socket.is_none(),
+        "--nagle has no effect on a Unix socket; leave --nagle out"
+    );
     let trust = match &args.cacert {
         _ if args.insecure => Trust::AnyCertificate,
         Some(path) => Trust::File(path.clone()),
@@ -303,14 +308,30 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<BenchTarget> {
         }
         None => vec![one_request(&url, &headers, args)?],
     };
+    ensure!(
+        args.payload.is_none() || requests.iter().any(sends_message),
+        "--payload sets the message, but no request contains the message; write {{}} where it goes, in the address, a \
+         header or the body"
+    );
     let target = Arc::new(HttpTarget::new(&url, &requests, &options)?);
     Ok(BenchTarget::Http(Box::new(Http { url, strategy, target, requests, options, headers })))
+}
+
+/// Whether the request contains the message.
+fn sends_message(request: &Request) -> bool {
+    let in_header =
+        |(_, value): &(HeaderName, HeaderValue)| Template::new(value.as_bytes()).has_placeholder();
+    request.has_placeholder() || request.headers.iter().any(in_header)
 }
 
 /// The headers of the command line, and a header with the token of `--token-file`.
 fn headers(args: &RunArgs) -> anyhow::Result<Headers> {
     let mut headers = args.headers.clone();
     if let Some(path) = &args.token_file {
+        ensure!(
+            headers.iter().all(|(name, _)| name != "authorization"),
+            "--token-file and --header both set Authorization; leave one of them out"
+        );
         let text = framewire_files::read_text(path, MAX_TOKEN_FILE)
             .with_context(|| format!("cannot read the token in {}", path.display()))?;
         let token = text.trim();
