@@ -21,13 +21,18 @@ function emulator.frame()
   return emu and emu:currentFrame() & 0xFFFFFFFF or 0
 end
 
+local core -- the object `emu` of the last frame; mGBA creates a new one for each game that the user opens
+local pressed = 0 -- the keys that holds and timelines have pressed and not released since
+
 local function press(keys)
+  pressed = pressed | keys
   if emu then
     emu:addKeys(keys)
   end
 end
 
 local function release(keys)
+  pressed = pressed & ~keys
   if emu then
     emu:clearKeys(keys)
   end
@@ -39,8 +44,16 @@ emulator.timelines = timelines.new(emulator.holds, press, release, function(id, 
   eventqueue.add(eventqueue.timeline_over(id, cancelled))
 end, emulator.frame)
 
--- Called after each frame: advances holds and timelines.
+-- Called after each frame: advances holds and timelines. When the user opens a game, mGBA releases all keys, so their
+-- keys are then pressed again.
 function emulator.advance()
+  if emu ~= core then
+    core = emu
+    local down = pressed & emulator.holds.down()
+    if down ~= 0 then
+      press(down)
+    end
+  end
   emulator.holds.advance()
   emulator.timelines.advance()
 end

@@ -44,6 +44,25 @@ test("without a game the frame is 0", function()
   eq(emulator.frame(), 0)
 end)
 
+test("holds and timelines keep their keys down after the user has opened a game", function()
+  local holds, timelines = emulator.holds, emulator.timelines
+  begin()
+  emulator.advance()
+  holds.hold(1, 2)
+  holds.hold(2, 9)
+  timelines.play(string.pack("<I4I2I4I2I4I2", 0, 4, 5, 8, 6, 0))
+  timelines.let_go(2, 0) -- a client takes this key away
+  emulator.advance()
+  begin { currentFrame = 9 } -- mGBA's new object for the game
+  emulator.advance()
+  eq(calls(), "addKeys 5")
+  for _ = 1, 3 do
+    emulator.advance()
+  end
+  eq(calls(), "addKeys 5\nclearKeys 1\naddKeys 8\nclearKeys 4", "the calls until the hold has ended")
+  timelines.cancel(0)
+end)
+
 test("the refusal of an unknown domain lists the domains of the console", function()
   begin()
   local problem = harness.refusal(memory.domain, "ram")
