@@ -93,7 +93,11 @@ end
 
 -- Raises a refusal if mGBA must not open this path.
 local function check_path(path)
-  if not files.may_open(path) then
+  local fine, problem = files.may_open(path)
+  if problem then
+    refuse(BAD_ARGUMENT, "`path` cannot be opened: %s; use a path of a regular file, or of a new one, not %q", problem,
+      sentence(path))
+  elseif not fine then
     refuse(BAD_ARGUMENT, "`path` must name a regular file, or a new one; %q is a device, a FIFO or a file of the "
       .. "kernel", sentence(path))
   end

@@ -37,9 +37,10 @@ local function is_of_system(path)
   return false
 end
 
--- Asks the shell whether a path is a regular file, because Lua cannot find that out without opening the file.
-local function shell_says_regular(path)
-  return os.execute("[ -f '" .. path:gsub("'", "'\\''") .. "' ]") == true
+-- Asks the shell about a path, because Lua cannot find this out without opening the file: whether it is a regular file
+-- (`-f`), or whether nothing exists there (`! -e`).
+local function shell_says(test, path)
+  return os.execute("[ " .. test .. " '" .. path:gsub("'", "'\\''") .. "' ]") == true
 end
 
 -- Whether the size of an open file is correct, and the size. Files of the kernel, as in /proc, have size 0 but contain
@@ -52,23 +53,26 @@ end
 -- Whether mGBA may open this path. On Windows, this is not checked. On other systems, these are allowed: regular files,
 -- paths that do not exist yet, and folders, which mGBA itself refuses. A FIFO is not allowed, because mGBA would wait
 -- forever for its other end. Other special files are not allowed either: mGBA terminates if it cannot map a save file
--- into memory. This check first opens a file for reading and writing, because that does not block for a FIFO.
+-- into memory. This check first opens a file for reading and writing, because that does not block for a FIFO. If no
+-- file can be at the path, for example because its name is too long, also returns the system's reason.
 function files.may_open(path)
   if WINDOWS then
     return true
   elseif is_of_system(path) then
     return false
   end
-  local file, _, code = io.open(path, "r+b")
+  local file, problem, code = io.open(path, "r+b")
   if file then
     local true_size, size = has_true_size(file)
     file:close()
-    return true_size and (size > 0 or shell_says_regular(path)) or false
+    return true_size and (size > 0 or shell_says("-f", path)) or false
   elseif code == NO_SUCH_FILE or code == IS_FOLDER then
     return true
   elseif code == READ_ONLY_DISK or code == IN_USE then
     return true -- opening a FIFO or a device gives neither of these errors
-  elseif code ~= NO_ACCESS and code ~= NOT_PERMITTED or not shell_says_regular(path) then
+  elseif shell_says("! -e", path) then
+    return false, sub(problem, #path + 3) -- without the path before it
+  elseif code ~= NO_ACCESS and code ~= NOT_PERMITTED or not shell_says("-f", path) then
     return false
   end
   file = io.open(path, "rb")

@@ -161,3 +161,23 @@ test("operations on files refuse a FIFO before mGBA gets its path", function()
     eq(table.concat(emu.calls, " "):find(fifo, 1, true), nil)
   end)
 end)
+
+test("the refusal of a path at which no file can be has the system's reason", function()
+  local fake = require "fake"
+  local operations = require "operations"
+  emu = fake.emu { platform = 0 }
+  with_folder(function(folder)
+    assert(os.execute(("cd %s && : > file && ln -s loop loop"):format(folder)))
+    local reasons = {
+      [folder .. "/file/below"] = "Not a directory",
+      [folder .. "/" .. ("x"):rep(300)] = "File name too long",
+      [folder .. "/loop"] = "Too many levels of symbolic links",
+    }
+    for path, reason in pairs(reasons) do
+      local _, status, problem = operations.attempt(operations.by_name.screenshot_file, nil, path)
+      eq(status, 1, path)
+      eq(problem:find("`path` cannot be opened: " .. reason .. "; ", 1, true), 1, problem)
+    end
+    eq(#emu.calls, 0)
+  end)
+end)
