@@ -185,6 +185,7 @@ impl LinkState {
         if silent < stalled_after {
             return;
         }
+        self.frame_rate.clear();
         self.update(|status| {
             status.stalled = true;
             status.frames_per_second = 0.0;

@@ -49,6 +49,31 @@ fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
 }
 
 #[test]
+fn the_frame_rate_after_a_pause_is_not_measured_over_the_pause() {
+    let (go_on, signal) = mpsc::channel::<()>();
+    let signal = std::sync::Mutex::new(signal);
+    let peer = Peer::start(move |number, mut script| {
+        if number > 0 {
+            script.hold();
+        }
+        script.greet()?;
+        script.frame = 1000;
+        script.request()?;
+        signal.lock().ok()?.recv().ok()?;
+        script.frame = 1060; // from now on, no frame runs
+        answer_all(&mut script)
+    });
+    let client = Client::start(&peer.address);
+    client.wait_for("its frame", |status| status.frame == 1000);
+    let answer = client.submit(read8(), Duration::from_secs(10));
+    client.wait_for("stalled", |status| status.stalled);
+    go_on.send(()).unwrap();
+    client.wait_for("running", |status| !status.stalled);
+    assert_eq!(client.link.status().frames_per_second, 0.0);
+    drop(answer);
+}
+
+#[test]
 fn a_batch_too_large_for_a_request_is_refused_and_other_requests_still_work() {
     let peer = Peer::start(|_, mut script| {
         script.greet()?;
