@@ -111,6 +111,11 @@ impl Refusal {
     pub(crate) const STOPPING: Refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, STOPPING);
     /// For a client that uses HTTP on a server that expects HTTPS.
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
+    /// For a URL with a character that hyper refuses without a message.
+    pub(crate) const NOT_ENCODED: Refusal = Refusal::new(
+        StatusCode::BAD_REQUEST,
+        "the URL contains a character that must be encoded: write %3C for <, %3E for >, and %22 for \"",
+    );
     /// For a head that gives `Content-Length` more than once. hyper accepts this if all values are the same.
     pub(crate) const TWO_LENGTHS: Refusal =
         Refusal::new(StatusCode::BAD_REQUEST, "a request may have at most one Content-Length header");

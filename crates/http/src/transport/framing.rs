@@ -30,6 +30,8 @@ pub(crate) struct Framing {
     complete: u32,
     /// How many bytes of an incomplete head have arrived; 0 if no head is arriving.
     head: usize,
+    /// Whether the first line of the head has had a `?`, which begins the query.
+    in_query: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +59,7 @@ const START: FramingState = FramingState::Head { begun: false, length: None, chu
 
 impl Default for Framing {
     fn default() -> Framing {
-        Framing { state: START, line: [0; LOOKED_AT], known: 0, complete: 0, head: 0 }
+        Framing { state: START, line: [0; LOOKED_AT], known: 0, complete: 0, head: 0, in_query: false }
     }
 }
 
@@ -103,6 +105,7 @@ impl Framing {
 
     fn end_request(&mut self) {
         self.state = START;
+        self.in_query = false;
         self.complete = self.complete.wrapping_add(1);
     }
 
@@ -110,6 +113,9 @@ impl Framing {
     fn next_line<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Refusal> {
         let end = memchr(b'\n', bytes);
         let piece = &bytes[..end.unwrap_or(bytes.len())];
+        if let FramingState::Head { begun: false, .. } = self.state {
+            self.check_target(piece)?;
+        }
         if let (Some(_), 0) = (end, self.known) {
             self.line(piece)?;
         } else {
@@ -122,6 +128,19 @@ impl Framing {
             }
         }
         Ok(end.map_or(&[], |end| &bytes[end + 1..]))
+    }
+
+    /// Examines a part of the first line of a head. Finds the characters of a target that hyper refuses.
+    fn check_target(&mut self, piece: &[u8]) -> Result<(), Refusal> {
+        for byte in piece {
+            match byte {
+                b'?' => self.in_query = true,
+                b'<' | b'>' => return Err(Refusal::NOT_ENCODED),
+                b'"' if self.in_query => return Err(Refusal::NOT_ENCODED),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
@@ -317,6 +336,24 @@ mod tests {
             framing.examine(piece.as_bytes()).unwrap();
             assert_eq!(framing.complete(), complete, "{piece:?}");
         }
+    }
+
+    #[test]
+    fn characters_that_a_url_must_encode_are_found() {
+        let with = |target: &str| {
+            found(&format!("GET / HTTP/1.1\r\n\r\n\r\nPOST {target} HTTP/1.1\r\nx: <\"\r\n\r\n"))
+        };
+        for target in ["/a?b=<c", "/a?b=c>", "/a?b=\"c\"", "/<a>", &format!("/{}?b=\"", "a".repeat(100))] {
+            assert_eq!(with(target), Err(Refusal::NOT_ENCODED), "{target}");
+        }
+        for target in ["/a?b=%3Cc", "/a\"b", "/a?b={c|d}\\^`'"] {
+            assert_eq!(with(target), Ok(()), "{target}");
+        }
+        assert_eq!(
+            found("GET /?a HTTP/1.1\r\n\r\nGET /\" HTTP/1.1\r\n\r\n"),
+            Ok(()),
+            "the query of another request"
+        );
     }
 
     const TWO: &str = "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 1\r\n\r\n";

@@ -197,3 +197,15 @@ fn unknown_paths_are_404_and_say_where_to_look() {
         assert!(reply.text().contains("/openapi.json"), "{}", reply.text());
     }
 }
+
+#[test]
+fn a_url_with_a_character_that_must_be_encoded_gets_a_message() {
+    let server = Server::start();
+    for target in ["/console/log?message=<hi>", "/console/log?message=\"hi\"", "/mgbaendpoint?message=a>b"] {
+        let reply = server.post(target);
+        assert_eq!(reply.status, 400, "{target}");
+        assert!(reply.text().contains("%3C for <"), "{target}: {:?}", reply.text());
+    }
+    let reply = server.get("/v1/memory/score?type=\"u8\"");
+    assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{}", reply.text());
+}
