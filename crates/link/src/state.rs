@@ -114,6 +114,9 @@ impl LinkState {
         let count = events.items.iter().filter(|item| !matches!(item, EventItem::Changed { .. })).count();
         self.events = self.events.map(|events| events.wrapping_add(count as u32));
         self.frame = events.frame;
+        if events.items.contains(&EventItem::State) {
+            self.frame_rate.clear(); // the frame counter of the state can be higher
+        }
         (self.listen)(events.frame, Notice::Events(events));
     }
 

@@ -4,7 +4,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use framewire_link::{Config, LinkError, Phase};
-use framewire_protocol::{Batch, Frame, MAX_FRAME, MAX_OPS, Op, Outcome, Reply, Status, Value};
+use framewire_protocol::{
+    Batch, EventFrame, EventItem, Frame, MAX_FRAME, MAX_OPS, Op, Outcome, Reply, Status, Value,
+};
 
 use crate::peer::{Connection, Peer};
 use crate::{Client, read8, refusal, soon, value, write8};
@@ -69,6 +71,25 @@ fn the_frame_rate_after_a_pause_is_not_measured_over_the_pause() {
     client.wait_for("stalled", |status| status.stalled);
     go_on.send(()).unwrap();
     client.wait_for("running", |status| !status.stalled);
+    assert_eq!(client.link.status().frames_per_second, 0.0);
+    drop(answer);
+}
+
+#[test]
+fn a_state_with_a_higher_frame_counter_is_not_a_high_frame_rate() {
+    let peer = Peer::start(move |_, mut script| {
+        script.greet()?;
+        script.frame = 100;
+        script.request()?;
+        script.send_frame(&Frame::Event(EventFrame { frame: 5000, items: vec![EventItem::State] }))?;
+        script.frame = 5000; // from now on, no frame runs
+        answer_all(&mut script)
+    });
+    let client = Client::start(&peer.address);
+    client.wait_for("its frame", |status| status.frame == 100);
+    std::thread::sleep(Duration::from_millis(600)); // after this time, the rate is known
+    let answer = client.submit(read8(), Duration::from_secs(10));
+    client.wait_for("the frame of the state", |status| status.frame == 5000);
     assert_eq!(client.link.status().frames_per_second, 0.0);
     drop(answer);
 }
