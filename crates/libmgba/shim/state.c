@@ -3,6 +3,7 @@
 
 #include <mgba-util/memory.h>
 #include <mgba/core/serialize.h>
+#include <mgba/internal/gb/gb.h>
 #include <mgba/internal/gb/io.h>
 #include <mgba/internal/gb/serialize.h>
 #include <mgba/internal/gb/video.h>
@@ -184,10 +185,34 @@ static bool load_state(struct mCore* core, const void* state) {
 	return loaded;
 }
 
+/* libmgba's own function savedataRestore of the Game Boy. It is the same for all of its cores. */
+static bool (*_Atomic libmgba_restore_save)(struct mCore*, const void*, size_t, bool);
+
+/* Replaces savedataRestore of a Game Boy. libmgba writes the save of a state over the current save. If the save of
+ * another state is the current one, or if there is no file, a longer save would move the current save's memory, to which
+ * the core has pointers. Only the data of a cartridge's clock makes a save longer, and libmgba reads this data only from
+ * the cartridge's own save. So the part that does not fit is left out. */
+static bool restore_save(struct mCore* core, const void* save, size_t size, bool writeback) {
+	const struct GB* gb = core->board;
+	if (writeback && (!gb->sramVf || gb->sramVf != gb->sramRealVf)) {
+		size_t room = gb->sramVf ? (size_t) gb->sramVf->size(gb->sramVf) : gb->sramSize;
+		if (!room) {
+			return true;
+		}
+		if (size > room) {
+			size = room;
+		}
+	}
+	return libmgba_restore_save(core, save, size, writeback);
+}
+
 void fw_states_init(struct mCore* core) {
 	if (core->platform(core) == mPLATFORM_GBA) {
 		libmgba_load_state = core->loadState;
 		core->loadState = load_state;
+	} else {
+		libmgba_restore_save = core->savedataRestore;
+		core->savedataRestore = restore_save;
 	}
 }
 

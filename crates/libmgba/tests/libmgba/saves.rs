@@ -288,6 +288,35 @@ fn a_state_that_a_script_loads_can_replace_the_save_of_the_cartridge_while_anoth
     }
 }
 
+/// The file of a cartridge with a clock is longer than its RAM, because the data of the clock follows.
+#[test]
+fn a_longer_save_of_a_game_boy_state_moves_no_memory_that_is_in_use() {
+    let state_with = |save: &[u8]| {
+        let mut core = gb_core();
+        core.load_save(save).unwrap();
+        core.reset();
+        unlock(&mut core);
+        run(&mut core, 1);
+        core.save_state(flags::ALL).unwrap()
+    };
+    let (short, long) = (state_with(&[1; 0x2000]), state_with(&[2; 0x2030]));
+    let without_save = gb_core();
+    let mut hidden_save = gb_core();
+    hidden_save.load_save(&[3; 0x2000]).unwrap();
+    hidden_save.reset();
+    hidden_save.load_state(&short, flags::LOAD).unwrap();
+    for mut core in [without_save, hidden_save] {
+        core.load_state(&long, flags::ALL).unwrap();
+        assert_eq!((core.read8(GB_SRAM), core.read8(GB_SRAM + 0x1FFF)), (2, 2));
+        core.write8(GB_SRAM, 7);
+        run(&mut core, 1);
+        let state = core.save_state(flags::ALL).unwrap();
+        core.write8(GB_SRAM, 8);
+        core.load_state(&state, flags::ALL).unwrap();
+        assert_eq!(core.read8(GB_SRAM), 7);
+    }
+}
+
 /// libmgba does not know the kind of a GBA game's save before the game uses it.
 #[test]
 fn the_save_of_a_state_is_loaded_even_before_the_game_has_used_its_save() {
