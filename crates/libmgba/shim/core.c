@@ -426,16 +426,20 @@ uint32_t fw_keys(struct fw_core* self) {
 	return self->core->getKeys(self->core);
 }
 
+/* If the keys are the same as before, this function does nothing: libmgba would raise the keypad interrupt of a GBA game
+ * that waits for one of them. */
 void fw_set_keys(struct fw_core* self, uint32_t keys) {
-	self->core->setKeys(self->core, keys);
+	if (keys != fw_keys(self)) {
+		self->core->setKeys(self->core, keys);
+	}
 }
 
 void fw_add_keys(struct fw_core* self, uint32_t keys) {
-	self->core->addKeys(self->core, keys);
+	fw_set_keys(self, fw_keys(self) | keys);
 }
 
 void fw_clear_keys(struct fw_core* self, uint32_t keys) {
-	self->core->clearKeys(self->core, keys);
+	fw_set_keys(self, fw_keys(self) & ~keys);
 }
 
 int fw_platform(const struct fw_core* self) {
