@@ -34,6 +34,9 @@ const RUNS: [(Run, &str); 4] = [
     (Run::Unknown, "unknown"),
 ];
 
+/// The limits on connections: on all of them, and on those of one address.
+const TURN_AWAY_LIMITS: [&str; 2] = ["all", "address"];
+
 /// The route that answered a request.
 pub(crate) enum Answered {
     /// One of mGBA-http's, by its number in the table.
@@ -175,6 +178,10 @@ impl Meter {
         let build: Family<Labels<1>, Gauge> =
             add(&mut meter.registry, "build_info", "The version of framewire");
         build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
+        // These counters start at 0: if they appeared with the first refusal, `rate` would not count it.
+        for limit in TURN_AWAY_LIMITS {
+            meter.turned_away.get_or_create_owned(&[("limit", limit.into())]);
+        }
         meter
     }
 

@@ -1,9 +1,62 @@
 //! Metrics, and the ids of requests.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::time::Duration;
 
-use super::support::{Reply, Server, sample, wait_for};
+use super::support::{Reply, Server, repository, sample, wait_for};
+
+/// Metrics by their names: the kind, the names of the labels, and the values of the labels in [`LISTED`].
+type Metrics = BTreeMap<String, (String, BTreeSet<String>, BTreeSet<String>)>;
+
+/// The labels whose values docs/metrics.md lists.
+const LISTED: [&str; 2] = ["kind", "limit"];
+
+/// The words of a list with commas between them.
+fn words(list: &str) -> BTreeSet<String> {
+    list.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+/// The metrics in the table of docs/metrics.md.
+fn documented_metrics() -> Metrics {
+    let page = std::fs::read_to_string(repository("docs/metrics.md")).unwrap().replace('`', "");
+    let rows = page.lines().filter(|line| line.starts_with("| framewire_"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (labels, values) = cells[3].split_once(':').unwrap_or((cells[3], ""));
+        (cells[1].to_owned(), (cells[2].to_owned(), words(labels), words(values)))
+    })
+    .collect()
+}
+
+/// The metrics in a reply of `/metrics`.
+fn served_metrics(text: &str) -> Metrics {
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    types
+        .map(|(name, kind)| {
+            let samples = text.lines().filter_map(|line| {
+                let (sample, labels) = line.split_once('{')?;
+                [name, &format!("{name}_count")].contains(&sample).then(|| labels.split_once('}'))?
+            });
+            let labels: Vec<(&str, &str)> = samples
+                .flat_map(|(labels, _)| labels.split(','))
+                .filter_map(|label| label.split_once('='))
+                .collect();
+            let names = labels.iter().map(|(label, _)| (*label).to_owned()).collect();
+            let listed = labels.iter().filter(|(label, _)| LISTED.contains(label));
+            let values = listed.map(|(_, value)| value.trim_matches('"').to_owned()).collect();
+            (name.to_owned(), (kind.to_owned(), names, values))
+        })
+        .collect()
+}
+
+#[test]
+fn a_new_server_has_all_documented_metrics_and_no_others() {
+    let server = Server::start();
+    // The metrics of requests begin with the first reply.
+    server.text("/v1/emulator");
+    assert_eq!(served_metrics(&server.text("/metrics")), documented_metrics());
+}
 
 #[test]
 fn requests_are_counted_by_route_and_status() {
