@@ -31,8 +31,9 @@ const KEY: &str = "idempotency_key";
 /// A request that was begun.
 pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, RpcError>> + Send>>;
 
-const METHODS: &str = "an operation (GET /v1/operations lists them), the operationId of a route in GET /openapi.json \
-                       (such as saveSnapshot), or subscribe, unsubscribe or emulator";
+const METHODS: &str = "an operation (GET /v1/operations lists them), the operationId of a route under /v1 in \
+                       GET /openapi.json that is not a stream (such as saveSnapshot), or subscribe, unsubscribe or \
+                       emulator";
 
 /// The prefix before the operation id of a route. It selects the route if an operation has the same name.
 const ROUTE: &str = "v1.";

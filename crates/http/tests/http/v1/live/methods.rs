@@ -39,6 +39,10 @@ fn every_route_in_the_document_except_streams_is_a_method() {
         let reply = rpc.ask(&format!("v1.{id}"), json!({"no such parameter": 1}));
         let code = reply["error"]["code"].as_i64().unwrap_or_else(|| panic!("{id}: {reply}"));
         assert_eq!(code == -32601, STREAMS.contains(&id.as_str()), "{id}: {reply}");
+        if code == -32601 {
+            let accepts = reply["error"]["data"]["accepts"].as_str().unwrap();
+            assert!(accepts.contains("that is not a stream"), "{id}: {accepts}");
+        }
     }
     let ids: BTreeSet<&str> = routes.iter().map(|(id, ..)| id.as_str()).collect();
     assert!(STREAMS.iter().all(|stream| ids.contains(stream)));
