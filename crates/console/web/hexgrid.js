@@ -135,6 +135,7 @@ export class HexGrid {
    * @type {(across: number, rows: number) => void}
    */
   resize(across, rows) {
+    const focus = this.#hasFocus;
     this.#across = across;
     this.#cells = [];
     this.#texts = [];
@@ -171,7 +172,7 @@ export class HexGrid {
     fill(this.#body, heads, ...lines);
     this.element.style.setProperty("--across", String(across / this.#unit));
     this.element.style.setProperty("--digits", String(this.#unit * 2));
-    this.show(this.#start);
+    this.show(this.#start, focus);
   }
 
   /**
@@ -204,10 +205,11 @@ export class HexGrid {
   }
 
   /**
-   * Moves the grid to `start`. The bytes are unknown until `update` is called.
+   * Moves the grid to `start`. The bytes are unknown until `update` is called. If the grid has the focus, the selected
+   * number gets it, because digits are typed into this number.
    * @param {number} start
    */
-  show(start) {
+  show(start, focus = this.#hasFocus) {
     this.#start = start;
     this.#bytes = [];
     this.#typed = "";
@@ -221,7 +223,7 @@ export class HexGrid {
     for (const text of this.#texts) setText(text, " ");
     this.#showBands();
     this.#showPointed();
-    this.#showSelection(false);
+    this.#showSelection(focus);
   }
 
   /**
@@ -303,6 +305,10 @@ export class HexGrid {
     /** @type {HTMLElement | null} */
     const cell = /** @type {Element} */ (event.target).closest("[data-index]");
     return cell ? this.#start + Number(cell.dataset.index) : undefined;
+  }
+
+  get #hasFocus() {
+    return this.element.contains(document.activeElement);
   }
 
   #showNames() {

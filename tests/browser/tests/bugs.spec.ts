@@ -787,3 +787,21 @@ test("a browser without full screen says so", async ({ page, server }) => {
   await expect(opened.button("Full screen")).toHaveAttribute("title", /cannot show/);
   await expect(opened.button("Full screen")).toHaveAttribute("aria-disabled", "true");
 });
+
+test("after a turn of the wheel, the focus is still on the selected byte of the memory grid", async ({
+  page,
+  console: opened,
+}) => {
+  const panel = await opened.tab("Memory");
+  await goTo(panel, "02000100");
+  await panel.getByRole("gridcell").nth(0x82).click();
+  await page.mouse.wheel(0, 100);
+  await expect(panel.getByRole("rowheader").first()).toHaveText("02000130");
+  const focused = panel.locator("[role=gridcell]:focus");
+  await expect(focused).toHaveAttribute("aria-selected", "true");
+  await expect(focused).toHaveAttribute("data-index", String(0x52));
+  // With half as many bytes in a row, the grid has other cells.
+  await page.setViewportSize({ width: 360, height: 740 });
+  await expect(panel.getByRole("gridcell")).toHaveCount(128);
+  await expect(focused).toHaveAttribute("aria-selected", "true");
+});
