@@ -137,8 +137,12 @@ export const SNAPSHOTS = "/v1/snapshots";
  */
 export const snapshotPicture = (name) => pathIn(SNAPSHOTS, name, "/picture");
 
-/** @param {string} name */
-export const saveSnapshot = (name) => post(`Save snapshot ${name}`, SNAPSHOTS, { name });
+/**
+ * Saves a snapshot. With `replace`, it replaces an older snapshot with this name.
+ * @type {(name: string, replace: boolean) => Action}
+ */
+export const saveSnapshot = (name, replace) =>
+  post(`Save snapshot ${name}`, SNAPSHOTS, replace ? { name, replace } : { name });
 
 /**
  * Saves a slot, which is a snapshot that replaces the older snapshot with the same name.
@@ -177,9 +181,11 @@ export const deleteSnapshot = (name) => remove(`Delete snapshot ${name}`, pathIn
 /** Path of the recordings. */
 export const RECORDINGS = "/v1/recordings";
 
-/** @type {(name: string, file: Blob) => Action} */
-export const uploadRecording = (name, file) =>
-  upload(`Add recording ${name}`, pathIn(RECORDINGS, name, "/file"), file);
+/** @type {(name: string, file: Blob, replace: boolean) => Action} */
+export const uploadRecording = (name, file, replace) => ({
+  ...upload(`Add recording ${name}`, pathIn(RECORDINGS, name, "/file"), file),
+  query: replace ? { replace } : {},
+});
 
 /** Path of the current recording. */
 export const RECORDING = "/v1/recording";

@@ -67,8 +67,9 @@ export async function takeAll(app, files) {
 async function take(app, file, emulator) {
   if (RECORDING.test(file.name)) {
     const name = serverName(file.name.replace(RECORDING, ""));
-    await app.api.act(actions.uploadRecording(name, file));
-    toast(`Added the recording ${name}. Replay it in Recordings.`);
+    const detail = "The server has another recording with this name.";
+    if (await uploadAs(app, name, detail, (replace) => actions.uploadRecording(name, file, replace)))
+      toast(`Added the recording ${name}. Replay it in Recordings.`);
     return;
   }
   if (SAVE.test(file.name)) return takeSave(app, file, emulator);
@@ -89,17 +90,29 @@ async function take(app, file, emulator) {
 async function takeGame(app, file, emulator) {
   checkMayLoad(app);
   const name = serverName(file.name);
-  try {
-    await app.api.act(aimed(actions.uploadRom(name, file, false), emulator));
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    const detail =
-      "The server has another game with this name. Its battery save is kept, and the new game uses it.";
-    if (!(await confirm(app.api, `Replace ${name}?`, detail, "Replace"))) return false;
-    await app.api.act(aimed(actions.uploadRom(name, file, true), emulator));
-  }
+  const detail =
+    "The server has another game with this name. Its battery save is kept, and the new game uses it.";
+  /** @param {boolean} replace */
+  const upload = (replace) => aimed(actions.uploadRom(name, file, replace), emulator);
+  if (!(await uploadAs(app, name, detail, upload))) return false;
   toast(`Playing ${name}.`);
   await app.poller.refresh();
+  return true;
+}
+
+/**
+ * Uploads a file. If the server has a file with this name, asks whether to replace it. Returns false if the user does not
+ * want that.
+ * @type {(app: App, name: string, detail: string, upload: (replace: boolean) => Action) => Promise<boolean>}
+ */
+async function uploadAs(app, name, detail, upload) {
+  try {
+    await app.api.act(upload(false));
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    if (!(await confirm(app.api, `Replace ${name}?`, detail, "Replace"))) return false;
+    await app.api.act(upload(true));
+  }
   return true;
 }
 

@@ -73,8 +73,11 @@ export class SnapshotsPanel {
 
   async #save() {
     const name = fileName(this.#name.value) || freeName("snapshot", this.#names);
+    const replace = this.#names.includes(name);
+    const detail = "There is a snapshot with this name.";
+    if (replace && !(await confirm(this.#app.api, `Replace ${name}?`, detail, "Replace"))) return;
     /** @type {Snapshot | undefined} */
-    const saved = await attempt(() => this.#app.api.act(actions.saveSnapshot(name)));
+    const saved = await attempt(() => this.#app.api.act(actions.saveSnapshot(name, replace)));
     if (saved) {
       toast(`Saved ${saved.name}.`);
       this.#name.value = "";

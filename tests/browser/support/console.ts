@@ -175,15 +175,25 @@ export async function drop(page: Page, name: string, bytes: Uint8Array): Promise
   await page.dispatchEvent("main", "drop", { dataTransfer: data });
 }
 
-/** Opens a game and a battery save for it, together, with the button of the tool Snapshots. */
-export async function openGameWithSave(page: Page, panel: Locator): Promise<void> {
+/** Opens files together, in this order, with the button of the tool Snapshots. */
+export async function openFiles(
+  page: Page,
+  panel: Locator,
+  files: Readonly<Record<string, Buffer>>,
+): Promise<void> {
   const choosing = page.waitForEvent("filechooser");
   await panel.getByRole("button", { name: "Open a file" }).click();
   const mimeType = "application/octet-stream";
-  await (await choosing).setFiles([
-    { name: "new.sav", mimeType, buffer: Buffer.alloc(0x8000, 1) },
-    { name: "new.gba", mimeType, buffer: readFileSync(repository("rom/framewire-demo.gba")) },
-  ]);
+  const all = Object.entries(files).map(([name, buffer]) => ({ name, mimeType, buffer }));
+  await (await choosing).setFiles(all);
+}
+
+/** Opens a game and a battery save for it, together, with the button of the tool Snapshots. */
+export async function openGameWithSave(page: Page, panel: Locator): Promise<void> {
+  await openFiles(page, panel, {
+    "new.sav": Buffer.alloc(0x8000, 1),
+    "new.gba": readFileSync(repository("rom/framewire-demo.gba")),
+  });
   await page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
   await expect(page.locator(".toast").last()).toContainText("Loaded the battery save new.sav.");
 }

@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "@playwright/test";
-import { Console, goTo, refuseCalls } from "../support/console.ts";
+import { Console, drop, goTo, openFiles, refuseCalls } from "../support/console.ts";
 import { gameBoyRom, serveGame } from "../support/gameboy.ts";
 import { demoCopies, demoTitled, repository } from "../support/server.ts";
 import { expect, test, troublesOf } from "../support/test.ts";
@@ -804,4 +804,49 @@ test("after a turn of the wheel, the focus is still on the selected byte of the 
   await page.setViewportSize({ width: 360, height: 740 });
   await expect(panel.getByRole("gridcell")).toHaveCount(128);
   await expect(focused).toHaveAttribute("aria-selected", "true");
+});
+
+test("a dropped recording replaces one with its name only after a confirmation", async ({
+  console: page,
+  server,
+}) => {
+  const record = async (frames: number): Promise<Uint8Array> => {
+    await server.json("/v1/recordings", { name: "run", replace: true });
+    await server.batch({ op: "advance", frames });
+    await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
+    return new Uint8Array(await (await fetch(`${server.url}/v1/recordings/run/file`)).arrayBuffer());
+  };
+  const frames = async (): Promise<number> =>
+    (await server.json<{ frames: number }>("/v1/recordings/run")).frames;
+  await server.holdAt(60);
+  const first = await record(10);
+  await record(20);
+  const dialog = page.page.getByRole("dialog", { name: "Replace run?" });
+  await drop(page.page, "run.fwr", first);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect(dialog).toHaveCount(0);
+  expect(await frames()).toBe(20);
+  await drop(page.page, "run.fwr", first);
+  await dialog.getByRole("button", { name: "Replace" }).click();
+  await expect(page.page.locator(".toast")).toContainText("Added the recording run.");
+  expect(await frames()).toBe(10);
+});
+
+test("a snapshot replaces one with its name only after a confirmation", async ({ console: page, server }) => {
+  const panel = await page.tab("Snapshots");
+  const save = async (): Promise<void> => {
+    await panel.getByLabel("Name of the snapshot").fill("here");
+    await panel.getByRole("button", { name: "Save now" }).click();
+  };
+  await server.holdAt(100);
+  await save();
+  await expect(panel.getByText("frame 100")).toBeVisible();
+  await server.batch({ op: "advance", frames: 30 });
+  const dialog = page.page.getByRole("dialog", { name: "Replace here?" });
+  await save();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect(panel.getByText("frame 100")).toBeVisible();
+  await save();
+  await dialog.getByRole("button", { name: "Replace" }).click();
+  await expect(panel.getByText("frame 130")).toBeVisible();
 });
