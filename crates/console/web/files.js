@@ -49,7 +49,8 @@ export function fileButton(app) {
 
 /**
  * Loads files one after the other, games first: a save or a state that comes with a game belongs to this game. If the
- * game is not loaded, the other files are not loaded either. They would go to the game that runs now.
+ * game is not loaded, the other files are not loaded either. They would go to the game that runs now. States are last,
+ * because a loaded save resets the game.
  * @type {(app: App, files: readonly File[]) => Promise<void>}
  */
 export async function takeAll(app, files) {
@@ -57,7 +58,9 @@ export async function takeAll(app, files) {
   const emulator = selectedName(app);
   const games = files.filter(({ name }) => GAME.test(name));
   for (const game of games) if (!(await attempt(() => takeGame(app, game, emulator)))) return;
-  for (const file of files) if (!games.includes(file)) await attempt(() => take(app, file, emulator));
+  const others = files.filter((file) => !games.includes(file));
+  others.sort((a, b) => Number(STATE.test(a.name)) - Number(STATE.test(b.name)));
+  for (const file of others) await attempt(() => take(app, file, emulator));
 }
 
 /**

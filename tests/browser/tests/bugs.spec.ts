@@ -806,6 +806,25 @@ test("after a turn of the wheel, the focus is still on the selected byte of the 
   await expect(focused).toHaveAttribute("aria-selected", "true");
 });
 
+test("a state that is opened together with a battery save is loaded after it", async ({
+  console: page,
+  server,
+}) => {
+  await server.holdAt(120);
+  const state = Buffer.from(await (await fetch(`${server.url}/v1/state`)).arrayBuffer());
+  await server.batch({ op: "advance", frames: 30 });
+  await openFiles(page.page, await page.tab("Snapshots"), {
+    "a.ss1": state,
+    "b.sav": Buffer.alloc(0x8000, 1),
+  });
+  await page.page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
+  await expect(page.page.locator(".toast")).toContainText([
+    "Loaded the battery save b.sav.",
+    "Loaded the state a.ss1.",
+  ]);
+  expect((await server.state()).frame).toBe(120);
+});
+
 test("a dropped recording replaces one with its name only after a confirmation", async ({
   console: page,
   server,
