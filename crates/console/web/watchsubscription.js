@@ -1,12 +1,19 @@
 /** Receives the values of watched expressions when they change. */
 
 import { isRejection } from "./api.js";
+import { Polling } from "./polling.js";
+import { runsOnRequest } from "./status.js";
 import { Subscription } from "./subscription.js";
 
 /**
  * @import { App } from "./app.js"
  * @import { Notice } from "./subscription.js"
  */
+
+/** The time between two evaluations of the expressions while frames run only on request. */
+const EVERY_MS = 500;
+/** Bytes or a text alone, such as `bytes[score, 4]`. They can be watched, but not evaluated. */
+const ALONE = /^(bytes|text)\s*\[[^=]*\]$/;
 
 /**
  * @typedef {object} WatchSubscriber
@@ -22,6 +29,7 @@ import { Subscription } from "./subscription.js";
 export class WatchSubscription {
   #subscriber;
   #rpc;
+  #api;
   /** Expressions that the server rejected. @type {Set<string>} */
   #bad = new Set();
   /** @type {Subscription} */
@@ -30,6 +38,12 @@ export class WatchSubscription {
   #expressions = [];
   /** Whether to subscribe again as soon as an emulator is connected. */
   #failed = false;
+  /** The values after the last frame; empty until the server accepts the subscription. @type {Map<string, unknown>} */
+  #watched = new Map();
+  /** The values that the subscriber got last. @type {Map<string, unknown>} */
+  #reported = new Map();
+  /** A watch has no event until a frame has run. So without frames, it misses writes to memory and loaded states. */
+  #evaluating = new Polling(() => this.#evaluate());
 
   /**
    * @param {App} app
@@ -38,6 +52,7 @@ export class WatchSubscription {
   constructor({ rpc, api, poller, status }, subscriber) {
     this.#subscriber = subscriber;
     this.#rpc = rpc;
+    this.#api = api;
     // The game of another emulator may have the symbols that this game lacks.
     api.emulator.follow(() => {
       this.#bad = new Set();
@@ -45,6 +60,7 @@ export class WatchSubscription {
     this.#subscription = new Subscription(rpc, api, {
       wanted: () => {
         const good = this.#expressions.filter((text) => !this.#bad.has(text));
+        this.#watched.clear();
         if (good.length === 0) return undefined;
         // The frame counter changes in each frame. So every frame has an event, and plots of constant values advance.
         return { watch: good.includes("frame") ? good : [...good, "frame"] };
@@ -61,7 +77,8 @@ export class WatchSubscription {
       this.#bad = new Set();
       void this.#subscription.renew();
     });
-    status.follow(({ emulator }) => {
+    status.follow(({ emulator, phase }) => {
+      this.#evaluating.shown(runsOnRequest(phase));
       if (!this.#failed || !emulator?.connected) return;
       this.#failed = false;
       void this.#subscription.renew();
@@ -123,9 +140,36 @@ export class WatchSubscription {
 
   /** @param {Notice} notice */
   #receive({ data }) {
-    const changed = Object.entries(data.changes ?? {}).map(
-      ([text, change]) => /** @type {const} */ ([text, change.new]),
-    );
-    this.#subscriber.values({ ...data.values, ...Object.fromEntries(changed) }, data.frame ?? 0);
+    if (data.values) {
+      this.#watched = new Map(Object.entries(data.values));
+      this.#reported.clear();
+    }
+    for (const [text, change] of Object.entries(data.changes ?? {})) this.#watched.set(text, change.new);
+    this.#report(this.#watched, data.frame ?? 0);
+  }
+
+  async #evaluate() {
+    const values = [...this.#watched.keys()].filter((text) => !ALONE.test(text));
+    if (values.length === 0) return EVERY_MS;
+    const emulator = this.#api.emulator.value;
+    try {
+      /** @type {{ frame: number, results: { value?: Record<string, unknown> }[] }} */
+      const { frame, results } = await this.#rpc.callSelected("batch", { ops: [{ op: "evaluate", values }] });
+      if (emulator === this.#api.emulator.value)
+        this.#report(new Map(Object.entries(results[0]?.value ?? {})), frame);
+    } catch {
+      // The header shows a lost connection. If an expression is wrong, the subscription is refused too.
+    }
+    return EVERY_MS;
+  }
+
+  /**
+   * Gives the subscriber the values that it does not have yet.
+   * @type {(values: ReadonlyMap<string, unknown>, frame: number) => void}
+   */
+  #report(values, frame) {
+    const fresh = [...values].filter(([text, value]) => this.#reported.get(text) !== value);
+    for (const [text, value] of fresh) this.#reported.set(text, value);
+    this.#subscriber.values(Object.fromEntries(fresh), frame);
   }
 }

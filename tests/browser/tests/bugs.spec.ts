@@ -869,3 +869,32 @@ test("a snapshot replaces one with its name only after a confirmation", async ({
   await dialog.getByRole("button", { name: "Replace" }).click();
   await expect(panel.getByText("frame 130")).toBeVisible();
 });
+
+test("watches show what requests change while the game is paused", async ({ console: page, server }) => {
+  await server.holdAt(200);
+  const watches = [`u8[${SCRATCH}]`, `bytes[${SCRATCH}, 2]`, "score"];
+  await page.page.evaluate(
+    (texts) => localStorage.setItem("framewire.watches", JSON.stringify(texts)),
+    watches,
+  );
+  await page.page.reload();
+  const panel = await page.tab("Watches");
+  const value = panel.locator(".watch .value").first();
+  await expect(value).toHaveText("0");
+  const write = (value: number): Promise<unknown> => server.batch({ op: "write8", address: SCRATCH, value });
+  await write(77);
+  await expect(value).toHaveText("77");
+  await server.json("/v1/snapshots", { name: "here" });
+  await write(88);
+  await expect(value).toHaveText("88");
+  await server.json("/v1/snapshots/here/load", {});
+  await expect(value).toHaveText("77");
+  // The game itself writes to the byte of `held` in each frame. So the next frame takes back what was written.
+  await page.page.evaluate(() => localStorage.setItem("framewire.watches", '["held"]'));
+  await page.page.reload();
+  await page.tab("Watches");
+  await server.batch({ op: "write16", address: 0x0200_000c, value: 5 });
+  await expect(value).toHaveText("5");
+  await server.json("/v1/resume", {});
+  await expect(value).toHaveText("0");
+});
