@@ -5,7 +5,7 @@ import { copyText } from "./api.js";
 import { attempt } from "./app.js";
 import { bankedName, offsetIn, parseBanked } from "./banks.js";
 import { button, codeInput, field, lineForm, numberChoice, setOptions } from "./controls.js";
-import { el, freshId, setText } from "./dom.js";
+import { el, setText } from "./dom.js";
 import { FrozenList } from "./frozen.js";
 import { hex, HexGrid } from "./hexgrid.js";
 import { inspector } from "./inspector.js";
@@ -13,6 +13,7 @@ import { LazyPanel } from "./lazy.js";
 import { Polling } from "./polling.js";
 import { isGameBoy } from "./status.js";
 import { Store } from "./store.js";
+import { nameList } from "./symbols.js";
 import { toast } from "./toast.js";
 
 /**
@@ -85,12 +86,9 @@ export class MemoryPanel {
     });
     /** @param {Place} place */
     const reveal = (place) => this.reveal(place);
-    const names = el("datalist", { id: freshId("symbols") });
+    const names = nameList(symbols);
     this.#address.setAttribute("list", names.id);
-    symbols.all.follow((all) => {
-      names.replaceChildren(...all.map(({ name }) => el("option", { value: name })));
-      this.#updateNames();
-    });
+    symbols.all.follow(() => this.#updateNames());
     const inspection = inspector({
       bytes: (address, count) =>
         Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),

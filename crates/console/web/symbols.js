@@ -1,6 +1,7 @@
 /** The symbols, which are names for addresses, from the server's symbol files. */
 
 import { isRejection } from "./api.js";
+import { el, freshId } from "./dom.js";
 import { hex } from "./hexgrid.js";
 import { Store } from "./store.js";
 
@@ -108,6 +109,20 @@ export class Symbols {
     }
     this.all.set(all.sort((a, b) => a.address - b.address));
   }
+}
+
+/**
+ * The names of all symbols, as suggestions for a field.
+ * @type {(symbols: Symbols) => HTMLElement}
+ */
+export function nameList(symbols) {
+  const list = el("datalist", { id: freshId("symbols") });
+  symbols.all.follow((all) => {
+    list.replaceChildren();
+    // One by one, because a call cannot have as many arguments as some games have symbols.
+    for (const { name } of all) list.append(el("option", { value: name }));
+  });
+  return list;
 }
 
 /**

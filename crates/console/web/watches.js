@@ -2,11 +2,11 @@
 
 import { textOf } from "./app.js";
 import { button, codeInput, emptyEntry, field, lineForm } from "./controls.js";
-import { el, freshId, setText } from "./dom.js";
+import { el, setText } from "./dom.js";
 import { plot } from "./plot.js";
 import { Redraw } from "./redraw.js";
 import { Series } from "./series.js";
-import { expressionOf } from "./symbols.js";
+import { expressionOf, nameList } from "./symbols.js";
 import { watched, watchExpression } from "./watchlist.js";
 import { WatchSubscription } from "./watchsubscription.js";
 
@@ -59,13 +59,12 @@ export class WatchesPanel {
         setText(this.#problem, this.#failure);
       },
     });
-    const names = el("datalist", { id: freshId("symbols") });
+    const names = nameList(symbols);
     this.#input.setAttribute("list", names.id);
     const suggestions = el("div", { class: "chips" });
     const heading = el("h2", {}, "Symbols");
     symbols.all.follow((all) => {
       heading.hidden = all.length === 0;
-      names.replaceChildren(...all.map(({ name }) => el("option", { value: name })));
       suggestions.replaceChildren(
         ...all
           .filter(({ type, count }) => type !== undefined && count === 1)

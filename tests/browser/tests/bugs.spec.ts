@@ -898,3 +898,20 @@ test("watches show what requests change while the game is paused", async ({ cons
   await server.json("/v1/resume", {});
   await expect(value).toHaveText("0");
 });
+
+test("the names of 150,000 symbols are suggested", async ({ page, serve }, info) => {
+  const path = info.outputPath("large.sym");
+  const names = Array.from(
+    { length: 150_000 },
+    (_, index) => `${(0x0800_0000 + index * 4).toString(16)} name_${index}`,
+  );
+  writeFileSync(path, names.join("\n"));
+  const server = await serve(["--speed", "1", "--symbols", path]);
+  const troubles = troublesOf(page);
+  const opened = await Console.open(page, server);
+  const panel = await opened.tab("Memory");
+  await expect(panel.locator("datalist option[value=name_149999]")).toHaveCount(1, { timeout: 60_000 });
+  await goTo(panel, "name_149999");
+  await expect(panel.locator(".inspector h2")).toContainText("name_149999");
+  expect(troubles).toEqual([]);
+});
