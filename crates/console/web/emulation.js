@@ -104,17 +104,18 @@ export class EmulatorClient {
   /** @returns {Promise<Domain[]>} */
   async domains() {
     const [names] = await this.batch([{ op: "domains" }]);
-    /** @type {Domain[]} */
-    const domains = [];
-    for (const domain of /** @type {string[]} */ (names)) {
-      const [label, base, size] = await this.batch([
+    const ids = /** @type {string[]} */ (names);
+    const facts = await this.batch(
+      ids.flatMap((domain) => [
         { op: "domain_name", domain },
         { op: "domain_base", domain },
         { op: "domain_size", domain },
-      ]);
-      domains.push({ id: domain, label: String(label), base: Number(base), size: Number(size) });
-    }
-    return domains;
+      ]),
+    );
+    return ids.map((id, index) => {
+      const [label, base, size] = facts.slice(index * 3);
+      return { id, label: String(label), base: Number(base), size: Number(size) };
+    });
   }
 
   /**

@@ -26,6 +26,11 @@ import { toast } from "./toast.js";
 
 /** The shortest time from the start of a read to the start of the next one. */
 const EVERY_MS = 50;
+/**
+ * The shortest time from one request for the memory domains to the next. A cartridge's save memory becomes a domain when the
+ * game first uses it, or when a battery save is loaded.
+ */
+const DOMAINS_EVERY_MS = 2000;
 /** On tall screens, the grid has twice as many rows. */
 const TALL = matchMedia("(height >= 75rem)");
 /** The address of the Game Boy Advance's work RAM. */
@@ -54,6 +59,8 @@ export class MemoryPanel {
   #inspect;
   /** @type {readonly Domain[]} */
   #domains = [];
+  /** When the domains were requested. */
+  #domainsAsked = 0;
   #start = FIRST;
   /** The bus address of the console's work RAM. */
   #first = FIRST;
@@ -349,7 +356,8 @@ export class MemoryPanel {
     let domain = this.#domain.value;
     const isSame = () => emulator === this.#app.api.emulator.value && domain === this.#domain.value;
     try {
-      if (this.#domains.length === 0) await this.#loadDomains();
+      if (this.#domains.length === 0 || begun - this.#domainsAsked > DOMAINS_EVERY_MS)
+        await this.#loadDomains();
       const start = this.#start;
       domain = this.#domain.value;
       const bytes = await this.#emulation.read(domain, start, this.#length);
@@ -376,6 +384,7 @@ export class MemoryPanel {
   async #loadDomains() {
     const emulator = this.#app.api.emulator.value;
     const game = this.#app.poller.game.value;
+    this.#domainsAsked = performance.now();
     const domains = await this.#emulation.domains();
     if (emulator !== this.#app.api.emulator.value || game !== this.#app.poller.game.value) return;
     this.#domains = domains.filter(({ size }) => size > 0);

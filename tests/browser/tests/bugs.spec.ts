@@ -915,3 +915,12 @@ test("the names of 150,000 symbols are suggested", async ({ page, serve }, info)
   await expect(panel.locator(".inspector h2")).toContainText("name_149999");
   expect(troubles).toEqual([]);
 });
+
+test("a memory domain that appears while the game runs is listed", async ({ console: page, server }) => {
+  const domains = (await page.tab("Memory")).getByLabel("Memory domain");
+  await expect(domains).toContainText("EWRAM");
+  await expect(domains).not.toContainText("SRAM");
+  // The game's save memory has a kind now.
+  await fetch(`${server.url}/v1/save`, { method: "PUT", body: Buffer.alloc(0x8000, 1) });
+  await expect(domains).toContainText("SRAM");
+});
