@@ -123,7 +123,7 @@ export class HexGrid {
     const { first, end } = this.selection;
     /** @type {string[]} */
     const numbers = [];
-    for (let address = first; address < end; address += this.#unit) {
+    for (let address = first; address < Math.min(end, this.#start + this.size); address += this.#unit) {
       const value = this.#number(address - this.#start);
       if (value !== undefined) numbers.push(hex(value, this.#unit * 2));
     }
@@ -227,7 +227,8 @@ export class HexGrid {
   }
 
   /**
-   * Sets the bytes and highlights changes for a while. `now` is the current time in milliseconds.
+   * Sets the bytes and highlights changes for a while. `now` is the current time in milliseconds. `byte` also returns bytes
+   * after those that the grid shows.
    * @type {(bytes: Uint8Array, now: number) => void}
    */
   update(bytes, now) {
@@ -253,7 +254,7 @@ export class HexGrid {
   }
 
   /**
-   * The byte at an address, if it is visible and known.
+   * The byte at an address, if it is known.
    * @type {(address: number) => number | undefined}
    */
   byte(address) {

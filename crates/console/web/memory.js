@@ -372,13 +372,15 @@ export class MemoryPanel {
   }
 
   /**
-   * The number of visible bytes. There are fewer of them at the end of a domain.
+   * The number of bytes to read: those that the grid shows, and those of a 32-bit number that begins at the last of them.
+   * There are fewer at the end of a domain or of the bus.
    * @returns {number}
    */
   get #length() {
-    const domain = this.#chosen;
-    const { size } = this.#grid;
-    return domain ? Math.max(1, Math.min(size, domain.size - this.#start)) : size;
+    const shown = Math.min(this.#grid.size, this.#end - this.#start);
+    // There may be no memory after the area.
+    const after = Math.min(3, this.#area.end - this.#start - shown);
+    return Math.max(1, shown + Math.max(0, after));
   }
 
   async #loadDomains() {

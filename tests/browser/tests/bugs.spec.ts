@@ -916,6 +916,24 @@ test("the names of 150,000 symbols are suggested", async ({ page, serve }, info)
   expect(troubles).toEqual([]);
 });
 
+test("the last byte that the memory grid shows has a value of every type", async ({
+  console: opened,
+  server,
+}) => {
+  const panel = await opened.tab("Memory");
+  const data = Buffer.from("11223344", "hex").toString("base64");
+  await server.batch({ op: "write_range", address: SCRATCH + 0xff, data });
+  await goTo(panel, "02000100");
+  const last = panel.getByRole("gridcell").last();
+  await last.click();
+  const values = panel.locator(".inspector .values dd");
+  await expect(values).toHaveText(["17", "17", "8721", "8721", "1144201745", "1144201745"]);
+  // There is no memory after the BIOS.
+  await goTo(panel, "00003f00");
+  await last.click();
+  await expect(values).toHaveText([/\d/, /\d/, "–", "–", "–", "–"]);
+});
+
 test("a memory domain that appears while the game runs is listed", async ({ console: page, server }) => {
   const domains = (await page.tab("Memory")).getByLabel("Memory domain");
   await expect(domains).toContainText("EWRAM");
