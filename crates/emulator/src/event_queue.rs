@@ -35,7 +35,8 @@ impl EventQueue {
         Arc::default()
     }
 
-    /// Adds an event. If the queue is full, the oldest events are dropped.
+    /// Adds an event. If the queue is full, the oldest events are dropped, and the oldest event that is left also reports
+    /// their changes.
     pub fn put(&self, event: WatchEvent) {
         {
             let queue = &mut *self.queue.lock();
@@ -45,6 +46,12 @@ impl EventQueue {
                 if let Some(dropped) = queue.events.pop_front() {
                     queue.bytes -= dropped.bytes();
                     queue.missed += 1;
+                    // Otherwise, the reader would keep the old bytes of a range that does not change again.
+                    if let Some(next) = queue.events.front_mut() {
+                        queue.bytes -= next.bytes();
+                        next.add_earlier(dropped.changes);
+                        queue.bytes += next.bytes();
+                    }
                 }
             }
         }
@@ -101,6 +108,26 @@ mod tests {
         assert_eq!((first.frame, first.missed), (5, 5));
         let second = queue.next().await.expect("an event");
         assert_eq!((second.frame, second.missed), (6, 0));
+    }
+
+    #[tokio::test]
+    async fn the_changes_of_dropped_events_are_in_the_next_event() {
+        let queue = EventQueue::new();
+        let change = |range, old, new| Change { range, old: vec![old], new: vec![new] };
+        let event = |ticks, changes: &[Change]| WatchEvent {
+            ticks,
+            changes: changes.to_vec(),
+            ..WatchEvent::default()
+        };
+        queue.put(event(1, &[change(0, 1, 2), change(2, 5, 6)]));
+        queue.put(event(2, &[change(1, 3, 4)]));
+        for ticks in 3..KEPT as u64 + 3 {
+            queue.put(event(ticks, &[change(0, 2, 9)]));
+        }
+        let first = queue.next().await.expect("an event");
+        assert_eq!((first.ticks, first.missed), (3, 2));
+        assert_eq!(first.changes, [change(0, 1, 9), change(1, 3, 4), change(2, 5, 6)]);
+        assert_eq!(queue.next().await.expect("an event").changes, [change(0, 2, 9)]);
     }
 
     #[tokio::test]

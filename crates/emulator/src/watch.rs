@@ -123,6 +123,17 @@ impl WatchEvent {
     pub(crate) fn bytes(&self) -> usize {
         self.changes.iter().map(|change| change.old.len() + change.new.len()).sum()
     }
+
+    /// Adds the changes of the event before this one, which the reader will not get.
+    pub(crate) fn add_earlier(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            match self.changes.iter_mut().find(|later| later.range == change.range) {
+                Some(later) => later.old = change.old,
+                None => self.changes.push(change),
+            }
+        }
+        self.changes.sort_by_key(|change| change.range);
+    }
 }
 
 /// Why a frame does not follow from the frame before it and the keys held.
