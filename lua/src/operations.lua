@@ -141,8 +141,18 @@ end
 function run.load_save_file(path, temporary) return emulator.load_save_file(path, temporary == 1) end
 function run.autoload_save() return yes(emu:autoloadSave()) end
 
-run.reset, run.step = emulator.reset, emulator.step
-run.resume = lockstep.stop
+-- Refuses a change that recordings do not contain while the game is recorded or replayed.
+local function check_may_change(what)
+  if watches.report_keys() then
+    refuse(refusal.BUSY, "the game is being recorded or replayed, and recordings do not hold %s; end that first", what)
+  end
+end
+
+run.reset, run.resume = emulator.reset, lockstep.stop
+function run.step()
+  check_may_change("single steps")
+  emulator.step()
+end
 function run.advance(client, frames)
   if not lockstep.on then
     refuse(UNSUPPORTED, "mGBA's Lua cannot run frames; begin lockstep, in which each frame waits for `advance`")
@@ -186,10 +196,7 @@ function check.write_at(address, data)
   code.check_address(address, #data, true)
 end
 function run.freeze(name, kind, address, data)
-  if watches.report_keys() then
-    refuse(refusal.BUSY, "the game is being recorded or replayed, and recordings do not hold writes to memory; "
-      .. "end that first")
-  end
+  check_may_change("writes to memory")
   frozen.freeze(name, kind, address, data)
 end
 run.unfreeze, run.frozen = frozen.unfreeze, frozen.list

@@ -113,6 +113,19 @@ test("the keys that were held in a frame are reported in the first frame and whe
   ends(self)
 end)
 
+test("single steps are refused while a watch reports keys, because a replay does not repeat them", function()
+  local operations = require "operations"
+  local self = link()
+  watches.watch(self, 2, 0, 1, "")
+  local done, status, problem = operations.attempt(operations.by_name.step)
+  eq(done, false)
+  eq(status, refusal.BUSY)
+  eq(problem:find("recordings do not hold single steps", 1, true) ~= nil, true)
+  eq(fake.count_calls "step", 0)
+  ends(self)
+  eq(operations.attempt(operations.by_name.step), true)
+end)
+
 test("a watch replaces one with the same id, and memory is not read for a watch that has ended", function()
   local self = link()
   watches.watch(self, 1, 1, 0, range("", 16, 1))

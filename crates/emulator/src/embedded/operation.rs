@@ -185,7 +185,8 @@ impl Machine {
                 Value::None
             }
             Op::Step {} => {
-                core.step();
+                self.check_may_change("single steps")?;
+                self.core.step();
                 Value::None
             }
             Op::Pause {} => {

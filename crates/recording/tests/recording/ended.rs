@@ -51,6 +51,19 @@ async fn a_reset_a_loaded_state_and_another_game_end_a_recording_in_that_frame()
     }
 }
 
+/// At the end of a recording, the memory is hashed. Single steps would lead to a moment that no replay reaches.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_refuses_single_steps() {
+    let core = core(true);
+    let home = begun(&core).await;
+    let refused = core.submit(Op::Step {}.into(), Instant::now() + PATIENCE).await.unwrap().single();
+    assert!(refused.as_ref().is_err_and(|error| error.message.contains("single steps")), "{refused:?}");
+    home.recordings.stop("core").await.unwrap();
+    let report = played(&core, &home.recording("run")).await;
+    assert_eq!((report.frames, report.is_equal()), (35, true));
+    done(&*core, vec![Op::Step {}]).await;
+}
+
 /// The reset at the start does not end the recording. The next reset does, even before the first frame.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_second_reset_ends_a_recording_from_power_on() {
