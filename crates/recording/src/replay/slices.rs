@@ -63,7 +63,7 @@ impl<'a> Slices<'a> {
         let entry = self.entries.first()?;
         let Entry::Keys { keys, frames } = entry else {
             self.entries = &self.entries[1..];
-            let reported = self.reported > 0 && self.frame.is_multiple_of(self.reported);
+            let reported = self.reported > 0 && self.frame > 0 && self.frame.is_multiple_of(self.reported);
             let read = matches!(entry, Entry::Memory(_)) && !reported;
             return Some(if read { Step::Read(entry) } else { Step::Other(entry) });
         };

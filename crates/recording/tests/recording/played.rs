@@ -197,6 +197,13 @@ async fn a_state_that_another_client_loads_during_a_replay_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_hash_of_the_memory_before_the_first_frame_is_compared() {
+    let (_home, recording) = recorded(0, 10).await;
+    let report = played(&core(true), &recording).await;
+    assert_eq!((report.frames, report.memories, report.is_equal()), (0, 1, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refused_replay_changes_neither_keys_nor_the_game() {
     let (_home, recording) = recorded(60, 10).await;
     let core = core(true);
