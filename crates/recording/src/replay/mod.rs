@@ -6,7 +6,7 @@ mod slices;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::{Emulator, EmulatorError, Run, Watch, WatchRequest};
+use framewire_emulator::{Emulator, EmulatorError, Kind, Run, State, Watch, WatchRequest};
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 
 use crate::head::WALL;
@@ -166,9 +166,13 @@ pub async fn replay(
     progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Report, ReplayError> {
     check_game(emulator, recording).await?;
-    let running = emulator.state().run == Run::Running;
-    // On an emulator that cannot be paused, such as a stock mGBA, this fails before anything has been changed.
-    perform(emulator, vec![Op::Pause {}]).await?;
+    let State { kind, lockstep, run, .. } = emulator.state();
+    let running = run == Run::Running;
+    // In lockstep, an embedded core needs no pause, which would continue when lockstep ends.
+    if kind != Kind::Embedded || !lockstep {
+        // On an emulator that cannot be paused, such as a stock mGBA, this fails before anything has been changed.
+        perform(emulator, vec![Op::Pause {}]).await?;
+    }
 
     let mut player = Player::new(emulator, recording, options);
     let played = player.play(progress).await;

@@ -197,6 +197,17 @@ async fn a_state_that_another_client_loads_during_a_replay_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_game_in_lockstep_continues_when_lockstep_ends_after_a_replay() {
+    let (_home, recording) = recorded(60, 10).await;
+    let core = core(false);
+    done(&*core, vec![Op::Lockstep { timeout: 60_000 }]).await;
+    assert!(played(&core, &recording).await.is_equal());
+    assert!(core.state().lockstep);
+    done(&*core, vec![Op::Lockstep { timeout: 0 }]).await;
+    assert_eq!(core.state().run, Run::Running);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_hash_of_the_memory_before_the_first_frame_is_compared() {
     let (_home, recording) = recorded(0, 10).await;
     let report = played(&core(true), &recording).await;
