@@ -212,8 +212,10 @@ export const replay = (name, speed) =>
 export const cancelReplay = () => remove("Cancel the replay", REPLAY);
 
 /** @param {string} name */
-export const downloadRecording = (name) =>
-  download(`Download ${name}`, pathIn(RECORDINGS, name, "/file"), `${name}.fwr`);
+export const downloadRecording = (name) => ({
+  ...download(`Download ${name}`, pathIn(RECORDINGS, name, "/file"), `${name}.fwr`),
+  isLong: true,
+});
 
 /** @param {string} name */
 export const deleteRecording = (name) => remove(`Delete recording ${name}`, pathIn(RECORDINGS, name));

@@ -51,7 +51,7 @@ const LOG_LENGTH = 100;
 
 /**
  * How long a request may wait for its answer, unless its action is long. The server's own deadline is far shorter, except
- * for long actions: uploads, and requests that wait until the game has run enough frames.
+ * for long actions: uploads, downloads of large files, and requests that wait until the game has run enough frames.
  */
 const TIMEOUT_MS = 20_000;
 

@@ -2,8 +2,8 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Locator } from "@playwright/test";
-import { Console, drop, goTo, openFiles, refuseCalls } from "../support/console.ts";
+import type { Locator, Page } from "@playwright/test";
+import { Console, drop, goTo, openFiles, refuseCalls, saved } from "../support/console.ts";
 import { gameBoyRom, serveGame } from "../support/gameboy.ts";
 import { demoCopies, demoTitled, repository } from "../support/server.ts";
 import { expect, test, troublesOf } from "../support/test.ts";
@@ -484,14 +484,19 @@ test.describe("on a phone", () => {
   });
 });
 
-test("a sequence that is longer than the page's time limit for requests is played to its end", async ({
-  console: page,
-}) => {
-  // The sequence takes four seconds. The page's limit of 20 s becomes two seconds.
-  await page.page.evaluate(() => {
+/** Changes the page's limit of 20 s for requests to two seconds. */
+async function shortenLimit(page: Page): Promise<void> {
+  await page.evaluate(() => {
     const limit = AbortSignal.timeout.bind(AbortSignal);
     AbortSignal.timeout = (milliseconds) => limit(milliseconds / 10);
   });
+}
+
+test("a sequence that is longer than the page's time limit for requests is played to its end", async ({
+  console: page,
+}) => {
+  // The sequence takes four seconds.
+  await shortenLimit(page.page);
   const panel = await page.tab("Input");
   await panel.getByLabel("Sequence", { exact: true }).fill("A:240");
   await panel.getByRole("button", { name: "Play" }).click();
@@ -941,4 +946,17 @@ test("a memory domain that appears while the game runs is listed", async ({ cons
   // The game's save memory has a kind now.
   await fetch(`${server.url}/v1/save`, { method: "PUT", body: Buffer.alloc(0x8000, 1) });
   await expect(domains).toContainText("SRAM");
+});
+
+test("the download of a recording may take longer than other requests", async ({ console: page, server }) => {
+  await server.json("/v1/recordings", { name: "run" });
+  await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
+  await shortenLimit(page.page);
+  await page.page.route(/\/v1\/recordings\/run\/file/, async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await route.continue();
+  });
+  const panel = await page.tab("Recordings");
+  const { name } = await saved(page.page, panel.getByRole("button", { name: "Download run" }));
+  expect(name).toBe("run.fwr");
 });
