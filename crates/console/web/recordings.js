@@ -33,6 +33,8 @@ import { download } from "./transport.js";
 const EVERY_MS = 3000;
 /** The time between two updates while a recording runs. */
 const EVERY_MS_RECORDING = 500;
+/** Why a recording ended that a client stopped. */
+const STOPPED = "stopped";
 const NO_REPLAY =
   "A replay needs an emulator embedded in the server. Download this recording and play it with `framewire replay`.";
 
@@ -92,7 +94,9 @@ export class RecordingsPanel {
     );
     app.api.emulator.follow(() => {
       this.#shown = "";
+      this.#recording = false;
       this.#activeLine.hidden = true;
+      if (this.#polling.visible) void this.#polling.now();
     });
   }
 
@@ -140,6 +144,7 @@ export class RecordingsPanel {
   }
 
   async #refreshActive() {
+    const emulator = this.#app.api.emulator.value;
     /** @type {ActiveRecording | undefined} */
     let active;
     try {
@@ -149,6 +154,11 @@ export class RecordingsPanel {
       // problem.
       if (/** @type {ApiError} */ (error).status !== 404) return;
     }
+    // Another emulator was selected meanwhile.
+    if (emulator !== this.#app.api.emulator.value) return;
+    const ended = this.#recording ? active?.ended : null;
+    if (active && ended && ended !== STOPPED)
+      toast(`The recording ${active.name} has ended: ${ended}.`, "bad");
     this.#recording = active !== undefined && active.ended === null;
     this.#activeLine.hidden = !this.#recording;
     if (!active || !this.#recording) return;

@@ -948,6 +948,43 @@ test("a memory domain that appears while the game runs is listed", async ({ cons
   await expect(domains).toContainText("SRAM");
 });
 
+test("a recording that ends by itself says why", async ({ console: page, server }) => {
+  const panel = await page.tab("Recordings");
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  await expect(panel.getByText("Recording recording-1")).toBeVisible();
+  await server.batch({ op: "reset" });
+  await expect(page.page.locator(".toast.bad")).toContainText(
+    "The recording recording-1 has ended: the console was reset",
+  );
+});
+
+test("the running recording is that of the selected emulator, even if an answer is late", async ({
+  page,
+  serve,
+}, info) => {
+  const server = await serve(demoCopies(info.outputPath(), ["one", "two"]));
+  let isHolding = false;
+  let answer: (() => void) | undefined;
+  await page.route(/\/v1\/recording$/, async (route) => {
+    if (isHolding) await new Promise<void>((resolve) => (answer = resolve));
+    await route.continue();
+  });
+  const opened = await Console.open(page, server);
+  const panel = await opened.tab("Recordings");
+  const running = panel.locator(".running");
+  await server.json("/v1/recordings?emulator=one", { name: "ours" });
+  await expect(running).toContainText("Recording ours");
+  isHolding = true;
+  await expect.poll(() => answer).toBeDefined();
+  await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+  await expect(running).toBeHidden();
+  const late = page.waitForResponse(/\/v1\/recording$/);
+  answer?.();
+  await (await late).finished();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  expect(await running.isVisible()).toBe(false);
+});
+
 test("the download of a recording may take longer than other requests", async ({ console: page, server }) => {
   await server.json("/v1/recordings", { name: "run" });
   await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
