@@ -51,11 +51,15 @@ export class Comparison {
       this.#summary,
       this.#list,
     );
-    app.api.emulator.follow(() => {
-      // The differences belong to the emulator that was selected before.
+    const clear = () => {
+      // An answer that is still on its way is not shown either.
+      this.#asked += 1;
       setText(this.#summary, "");
       fill(this.#list);
-    });
+    };
+    // The differences belong to the game of the emulator that was selected.
+    app.api.emulator.follow(clear);
+    app.poller.game.follow(clear);
   }
 
   /**
@@ -72,7 +76,6 @@ export class Comparison {
 
   async #compare() {
     await attempt(async () => {
-      const emulator = this.#app.api.emulator.value;
       this.#asked += 1;
       const asked = this.#asked;
       /** @type {{ ranges: Range[], total: number, bytes: number }} */
@@ -82,8 +85,8 @@ export class Comparison {
         encoding: "hex",
         limit: MOST,
       });
-      // Another emulator may have been selected, or another comparison may have begun.
-      if (emulator !== this.#app.api.emulator.value || asked !== this.#asked) return;
+      // Another emulator or game may have been selected, or another comparison may have begun.
+      if (asked !== this.#asked) return;
       const differ = bytes === 1 ? "1 byte differs" : `${bytes.toLocaleString("en")} bytes differ`;
       const rest = total > ranges.length ? ` The first ${ranges.length} of ${total} places:` : "";
       setText(this.#summary, `${differ}.${rest}`);

@@ -34,19 +34,21 @@ export function finder(app, use) {
         kind.value === "text"
           ? { text: input.value }
           : { bytes: input.value.replaceAll(/\s/g, ""), encoding: "hex" };
-      const emulator = app.api.emulator.value;
+      const [emulator, game] = [app.api.emulator.value, app.poller.game.value];
       /** @type {{ count: number, places: FoundPlace[] }} */
       const { count, places } = await app.api.ask("/v1/find", { ...wanted, limit: MOST });
-      if (emulator !== app.api.emulator.value) return;
+      if (emulator !== app.api.emulator.value || game !== app.poller.game.value) return;
       summary.textContent =
         count === 0 ? "Not found in work RAM." : `${count} ${count === 1 ? "place" : "places"}.`;
       fill(list, ...places.map((place) => placeRow(place, "", use)));
     });
-  app.api.emulator.follow(() => {
-    // The places belong to the emulator that was selected before.
+  const clear = () => {
     summary.textContent = "";
     fill(list);
-  });
+  };
+  // The places belong to the game of the emulator that was selected.
+  app.api.emulator.follow(clear);
+  app.poller.game.follow(clear);
   return el(
     "div",
     { class: "finder" },

@@ -985,6 +985,17 @@ test("the running recording is that of the selected emulator, even if an answer 
   expect(await running.isVisible()).toBe(false);
 });
 
+test("found places of the game that was loaded before are not shown", async ({ console: page }) => {
+  const panel = await page.tab("Memory");
+  const found = panel.locator(".found").first().getByRole("listitem");
+  await panel.getByLabel("Find in work RAM").fill("FWDEMO01");
+  await panel.getByRole("button", { name: "Find", exact: true }).click();
+  await expect(found).toHaveCount(1);
+  await drop(page.page, "other.gba", demoTitled("OTHER"));
+  await expect(page.page.locator(".toast")).toContainText("Playing other.gba.");
+  await expect(found).toHaveCount(0);
+});
+
 test("the download of a recording may take longer than other requests", async ({ console: page, server }) => {
   await server.json("/v1/recordings", { name: "run" });
   await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
