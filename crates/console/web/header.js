@@ -64,13 +64,14 @@ function chooser(app) {
   const title = el("span", { class: "game" });
   select.addEventListener("change", () => selectEmulator(app, select.value));
   const choice = field("Emulator", select, true);
-  app.status.follow(({ emulators, emulator }) => {
+  app.status.follow(({ phase, emulators, emulator }) => {
     choice.hidden = emulators.length < 2;
     setOptions(
       select,
       emulators.map(({ name }) => [name, name]),
     );
-    if (emulator) select.value = emulator.name;
+    // If the server has no emulator of the name in the URL, none is selected, so the user can select each of them.
+    if (emulator || phase === "unknown") select.value = emulator?.name ?? "";
     setText(title, emulator?.title ?? "");
     document.title = emulator?.title ? `${emulator.title} – Framewire` : "Framewire console";
   });

@@ -996,6 +996,18 @@ test("found places of the game that was loaded before are not shown", async ({ c
   await expect(found).toHaveCount(0);
 });
 
+test("the list of emulators selects none if the URL names one that does not exist", async ({
+  page,
+  serve,
+}, info) => {
+  const server = await serve(demoCopies(info.outputPath(), ["one", "two"]));
+  await page.goto(`${server.url}/?emulator=three`);
+  const list = page.getByLabel("Emulator", { exact: true });
+  await expect(list).toHaveValue("");
+  await list.selectOption("one");
+  await expect(page.locator(".veil")).toBeHidden();
+});
+
 test("the download of a recording may take longer than other requests", async ({ console: page, server }) => {
   await server.json("/v1/recordings", { name: "run" });
   await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
