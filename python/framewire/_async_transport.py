@@ -110,7 +110,7 @@ class AsyncTransport:
 
         If the wait is cancelled, and the server may have performed the request, sends `undo`.
         """
-        self._check_open()
+        self.check_open()
         future: asyncio.Future[Any] = self._loop.create_future()
         pending = _Waiting(call, future)
         self._session.submit(pending)
@@ -129,7 +129,7 @@ class AsyncTransport:
 
     def subscribe(self, params: dict[str, Any]) -> _Queue:
         """Begins a subscription."""
-        self._check_open()
+        self.check_open()
         subscription = _Queue(params)
         self._session.subscribe(subscription)
         self._send_soon()
@@ -140,7 +140,7 @@ class AsyncTransport:
         while subscription.number is None:
             if subscription.error is not None:
                 raise subscription.error
-            self._check_open()
+            self.check_open()
             subscription.news.clear()
             await subscription.news.wait()
 
@@ -150,7 +150,7 @@ class AsyncTransport:
         while not subscription.events:
             if subscription.error is not None:
                 raise subscription.error
-            self._check_open()
+            self.check_open()
             subscription.news.clear()
             # A reconnection wakes this method, too.
             left = None if deadline is None else deadline - time.monotonic()
@@ -204,7 +204,8 @@ class AsyncTransport:
             # After an abort, the event loop closes the socket in one of its next iterations.
             await asyncio.wait([stream.closed], timeout=_CLOSE_SECONDS)
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raises `ConnectionLost` after `close`."""
         if self._closed:
             raise ConnectionLost("the client is closed; call framewire.aio.connect() again")
 

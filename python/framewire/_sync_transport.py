@@ -105,7 +105,7 @@ class SyncTransport:
         """Sends a request and waits for its reply. If that is interrupted, sends `undo`."""
         pending = _Waiting(call)
         with self._lock:
-            self._check_open()
+            self.check_open()
             self._session.submit(pending)
             self._flush()
             try:
@@ -124,7 +124,7 @@ class SyncTransport:
         """Begins a subscription."""
         subscription = _Queue(params)
         with self._lock:
-            self._check_open()
+            self.check_open()
             self._session.subscribe(subscription)
             self._flush()
         return subscription
@@ -135,7 +135,7 @@ class SyncTransport:
             self._read_until(lambda: bool(subscription.number is not None or subscription.error or self._closed), None)
             if subscription.error is not None:
                 raise subscription.error
-            self._check_open()
+            self.check_open()
 
     def event(self, subscription: Subscription, timeout: float | None) -> tuple[str, Mapping[str, Any]] | None:
         """The next event; None after `timeout` seconds."""
@@ -146,7 +146,7 @@ class SyncTransport:
                 return subscription.events.popleft()
             if subscription.error is not None:
                 raise subscription.error
-            self._check_open()
+            self.check_open()
             return None
 
     def unsubscribe(self, subscription: Subscription, reason: str) -> None:
@@ -172,7 +172,8 @@ class SyncTransport:
                 self._drop()
                 self._handed_over.notify_all()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raises `ConnectionLost` after `close`."""
         if self._closed:
             raise ConnectionLost("the client is closed; call framewire.connect() again")
 

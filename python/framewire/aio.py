@@ -10,6 +10,7 @@ import ssl as tls
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
+from weakref import WeakSet
 
 import numpy.typing as npt
 import websockets.asyncio.client
@@ -101,6 +102,7 @@ class AsyncClient:
     ) -> None:
         self._transport = transport
         self._audio = (socket_url(url, "/v1/audio", emulator), token, ssl)
+        self._sounds: WeakSet[AsyncAudio] = WeakSet()
         self.memory = AsyncMemory(self)
         self.snapshots = AsyncSnapshots(transport)
         self.recordings = AsyncRecordings(transport)
@@ -112,7 +114,9 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connection and its watches. The emulator continues to run."""
+        """Closes the connection, its watches and its sound. The emulator continues to run."""
+        for sound in list(self._sounds):
+            await sound.close()
         await self._transport.close()
 
     # Memory.
@@ -394,6 +398,7 @@ class AsyncClient:
     @starting_stream
     async def audio(self) -> AsyncAudio:
         """The sound from now on, as an iterator of `AudioChunk`. Not available with an mGBA window."""
+        self._transport.check_open()
         url, token, ssl = self._audio
         context = (ssl or tls.create_default_context()) if url.startswith("wss:") else None
         stack = AsyncExitStack()
@@ -407,7 +412,9 @@ class AsyncClient:
             raise refusal(error, url).error from None
         except OSError as error:
             raise ConnectionFailed(f"no connection to {url}: {error}; {START_IT}") from error
-        return AsyncAudio(socket, stack)
+        sound = AsyncAudio(socket, stack)
+        self._sounds.add(sound)
+        return sound
 
     async def save_state(self, flags: int | None = None) -> bytes:
         """Saves the state, in mGBA's format. `flags` chooses what it includes: docs/states.md."""

@@ -10,6 +10,7 @@ import ssl as tls
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
+from weakref import WeakSet
 
 import numpy.typing as npt
 import websockets.sync.client
@@ -100,6 +101,7 @@ class Client:
     ) -> None:
         self._transport = transport
         self._audio = (socket_url(url, "/v1/audio", emulator), token, ssl)
+        self._sounds: WeakSet[Audio] = WeakSet()
         self.memory = Memory(self)
         self.snapshots = Snapshots(transport)
         self.recordings = Recordings(transport)
@@ -111,7 +113,9 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection and its watches. The emulator continues to run."""
+        """Closes the connection, its watches and its sound. The emulator continues to run."""
+        for sound in list(self._sounds):
+            sound.close()
         self._transport.close()
 
     # Memory.
@@ -387,6 +391,7 @@ class Client:
 
     def audio(self) -> Audio:
         """The sound from now on, as an iterator of `AudioChunk`. Not available with an mGBA window."""
+        self._transport.check_open()
         url, token, ssl = self._audio
         context = (ssl or tls.create_default_context()) if url.startswith("wss:") else None
         stack = ExitStack()
@@ -400,7 +405,9 @@ class Client:
             raise refusal(error, url).error from None
         except OSError as error:
             raise ConnectionFailed(f"no connection to {url}: {error}; {START_IT}") from error
-        return Audio(socket, stack)
+        sound = Audio(socket, stack)
+        self._sounds.add(sound)
+        return sound
 
     def save_state(self, flags: int | None = None) -> bytes:
         """Saves the state, in mGBA's format. `flags` chooses what it includes: docs/states.md."""

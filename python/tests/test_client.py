@@ -761,5 +761,26 @@ def test_calls_of_a_closed_client_fail(server: Server) -> None:
     client = framewire.connect(server.url)
     client.close()
     client.close()
-    with pytest.raises(framewire.ConnectionLost, match="the client is closed"):
-        client.read("lives")
+    for call in (lambda: client.read("lives"), client.audio):
+        with pytest.raises(framewire.ConnectionLost, match="the client is closed"):
+            call()
+
+
+def test_the_sound_of_a_client_ends_when_the_client_is_closed(server: Server, emulator: Client) -> None:
+    emulator.pause()
+    client = framewire.connect(server.url)
+    sound = client.audio()
+    errors: list[str] = []
+
+    def read() -> None:
+        with pytest.raises(framewire.ConnectionLost) as caught:
+            for _ in sound:
+                pass
+        errors.append(str(caught.value))
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    client.close()
+    reader.join(15)
+    assert len(errors) == 1
+    assert "the sound ended" in errors[0]
