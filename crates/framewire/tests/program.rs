@@ -275,7 +275,7 @@ fn doctor_checks_scripts_and_the_channel_as_serve_does() {
     let (well, said) = doctor(&["--lua", &sound, "--channel", &channel]);
     assert!(well && said.contains("sound.lua is a Lua script") && said.contains(&channel), "{said}");
     assert!(!folder.path().join("ran").exists(), "doctor runs no scripts");
-    let _server = Server::start(folder.path(), &["--channel", &channel], &[]);
+    let server = Server::start(folder.path(), &["--channel", &channel], &[]);
     for (options, problem) in [
         (["--lua", "missing.lua"], "cannot read missing.lua"),
         (["--lua", &broken], "broken.lua:2: "),
@@ -286,6 +286,9 @@ fn doctor_checks_scripts_and_the_channel_as_serve_does() {
         let found = said.lines().any(|line| line.starts_with("look ") && line.contains(problem));
         assert!(!well && found, "{options:?}: {said}");
     }
+    drop(server);
+    // The server was killed, so it has left its shared memory.
+    fs::remove_file(format!("/dev/shm/framewire.{channel}")).unwrap();
 }
 
 #[test]
