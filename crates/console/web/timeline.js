@@ -83,7 +83,7 @@ export class Timeline {
   #back = button({ label: "Rewind", hint: "Hold to go back (keyboard: , or `)" }, ({ detail }) => {
     // A click by keyboard is one step back. For a pointer, `pointerdown` begins to go back.
     if (detail > 0) return;
-    this.#hold();
+    void this.#hold();
     this.#release();
   });
   /** @type {History | undefined} */
@@ -108,15 +108,17 @@ export class Timeline {
   #timer;
   /** Whether something changed since the last request. */
   #changed = false;
+  /** Whether the user holds Rewind or its key. */
+  #holding = false;
+  /** How many times the user has begun to hold it. */
+  #holds = 0;
   /** @type {ReturnType<typeof setInterval> | undefined} */
-  #holding;
+  #stepping;
   #shown = "";
   /** Grows with each request for the history, and when another emulator is selected. Older answers are ignored. */
   #asked = 0;
   /** How many requests for the history the server has refused in a row. */
   #refusals = 0;
-  /** When the history arrived. */
-  #at = 0;
 
   /**
    * @param {App} app
@@ -142,14 +144,14 @@ export class Timeline {
     // After the user has moved the slider with a pointer, the keyboard controls the game again.
     this.#slider.addEventListener("pointerup", () => focus.focus({ preventScroll: true }));
     this.#back.addEventListener("pointerdown", ({ button }) => {
-      if (button === 0) this.#hold();
+      if (button === 0) void this.#hold();
     });
     for (const type of /** @type {const} */ (["pointerup", "pointercancel", "pointerleave"]))
       this.#back.addEventListener(type, () => this.#release());
     addEventListener("keydown", (event) => {
       if (!KEYS.has(event.code) || this.element.hidden || !mayCommand(event)) return;
       event.preventDefault();
-      if (!event.repeat) unlessRefused(refusals(app).rewind, () => this.#hold());
+      if (!event.repeat) unlessRefused(refusals(app).rewind, () => void this.#hold());
     });
     addEventListener("keyup", (event) => {
       if (KEYS.has(event.code)) this.#release();
@@ -195,16 +197,10 @@ export class Timeline {
       },
       Math.min(EVERY_MS * 2 ** this.#refusals, EVERY_MS_REFUSED),
     );
-    this.#asked += 1;
-    const asked = this.#asked;
     const selected = this.#app.api.emulator.value;
     try {
-      const first = Math.max(0, emulator.frame - SPAN);
-      /** @type {History} */
-      const history = await readQuietly(this.#app, "history", "/v1/timeline", { first });
+      await this.#ask(emulator.frame);
       this.#refusals = 0;
-      // The answer to an earlier request may come after the answer to a later one.
-      if (!this.#moving && asked === this.#asked) this.#show(history);
     } catch (error) {
       if (selected !== this.#app.api.emulator.value) return;
       if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
@@ -214,10 +210,23 @@ export class Timeline {
     }
   }
 
+  /**
+   * Asks for the history and shows it.
+   * @param {number} frame The emulator's frame.
+   */
+  async #ask(frame) {
+    this.#asked += 1;
+    const asked = this.#asked;
+    const first = Math.max(0, frame - SPAN);
+    /** @type {History} */
+    const history = await readQuietly(this.#app, "history", "/v1/timeline", { first });
+    // The answer to an earlier request may come after the answer to a later one.
+    if (!this.#moving && asked === this.#asked) this.#show(history);
+  }
+
   /** @param {History} history */
   #show(history) {
     this.#history = history;
-    this.#at = performance.now();
     const parts = pathOf(history);
     const end = parts.at(-1);
     this.element.hidden = end === undefined || end.line.states.length === 0;
@@ -426,30 +435,35 @@ export class Timeline {
     await this.#app.poller.refresh();
   }
 
-  /** Begins to go back step by step. */
-  #hold() {
-    if (this.#holding !== undefined || refusals(this.#app).rewind || !this.#history) return;
-    const { phase, emulator } = this.#app.status.value;
+  /** Begins to go back step by step. If the user has already released the button or the key, goes back one step. */
+  async #hold() {
+    const { emulator } = this.#app.status.value;
+    if (this.#holding || refusals(this.#app).rewind || !this.#history || !emulator) return;
+    this.#holding = true;
+    this.#holds += 1;
+    const hold = this.#holds;
     const step = () => {
       const frame = Math.max(Number(this.#slider.min), (this.#wanted ?? this.#slider.valueAsNumber) - STEP);
       this.#slider.value = String(frame);
       this.#scrub(frame);
     };
-    if (phase === "running" && emulator) {
-      // Estimates how many frames have run since the history arrived. The estimate is low on purpose, because it is not
-      // possible to go to a frame that has not run yet.
-      const since = ((performance.now() - this.#at) / 1000) * emulator.frames_per_second * 0.9;
-      this.#slider.max = String(this.#history.frame + Math.floor(since));
-      this.#slider.value = this.#slider.max;
+    // Since the history arrived, frames have run, and a state may have been loaded.
+    const asked = this.#moving ?? (await attempt(() => this.#ask(emulator.frame).then(() => true)));
+    // Meanwhile, another emulator may have been selected, or the user may have begun again.
+    if (hold !== this.#holds) return;
+    if (!asked || !this.#history || this.element.hidden) {
+      this.#holding = false;
+      return;
     }
     step();
-    this.#holding = setInterval(step, STEP_MS);
+    if (this.#holding) this.#stepping = setInterval(step, STEP_MS);
+    else void this.#end();
   }
 
   #release() {
-    if (this.#holding === undefined) return;
-    clearInterval(this.#holding);
-    this.#holding = undefined;
+    if (!this.#holding) return;
+    this.#holding = false;
+    clearInterval(this.#stepping);
     void this.#end();
   }
 }

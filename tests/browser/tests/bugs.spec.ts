@@ -1020,3 +1020,22 @@ test("the download of a recording may take longer than other requests", async ({
   const { name } = await saved(page.page, panel.getByRole("button", { name: "Download run" }));
   expect(name).toBe("run.fwr");
 });
+
+test("Rewind goes back from the current frame, just after a state was loaded", async ({
+  console: page,
+  server,
+}) => {
+  await server.holdAt(300);
+  await server.json("/v1/snapshots", { name: "slot-1" });
+  await server.batch({ op: "advance", frames: 200 });
+  await expect(page.page.getByRole("slider", { name: "Timeline" })).toHaveValue("500");
+  const frame = async (): Promise<number> => (await server.state()).frame;
+  await page.screen.focus();
+  await page.page.keyboard.press("Digit1");
+  await expect.poll(frame, { intervals: [20] }).toBe(300);
+  await server.batch({ op: "advance", frames: 30 });
+  await page.page.keyboard.press("Comma");
+  await expect.poll(frame).toBe(318);
+  await page.button("Rewind").press("Enter");
+  await expect.poll(frame).toBe(306);
+});
