@@ -29,6 +29,15 @@ export class Series {
   }
 
   /**
+   * Removes the points whose value was replaced by that of a later point before `at`.
+   * @param {number} at
+   */
+  forgetBefore(at) {
+    const first = this.#points.findLastIndex((point) => point.at <= at);
+    if (first > 0) this.#points.splice(0, first);
+  }
+
+  /**
    * The smallest and the largest value; `undefined` if there are no points.
    * @returns {{ least: number; most: number } | undefined}
    */

@@ -15,7 +15,7 @@ import { WatchSubscription } from "./watchsubscription.js";
  * @import { Symbols } from "./symbols.js"
  */
 
-/** How many points a plot keeps. A frame adds at most one, so they cover at least ten seconds at normal speed. */
+/** How many points a plot keeps. A frame adds at most one, so they cover all frames that the plot shows. */
 const KEPT = 600;
 /** How many frames a plot shows. */
 const SPAN = 600;
@@ -171,6 +171,7 @@ function watchRow(text, remove) {
       if (frame === drawn || element.classList.contains("refused")) return;
       drawn = frame;
       setText(value, newest);
+      series.forgetBefore(frame - SPAN);
       const span = series.range();
       setText(range, span ? `${span.least} … ${span.most}` : "");
       curve.draw(series, frame);

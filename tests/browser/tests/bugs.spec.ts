@@ -1039,3 +1039,19 @@ test("Rewind goes back from the current frame, just after a state was loaded", a
   await page.button("Rewind").press("Enter");
   await expect.poll(frame).toBe(306);
 });
+
+test("a plot and its range show only the last 600 frames", async ({ console: page, server }) => {
+  await server.holdAt(100);
+  const panel = await page.tab("Watches");
+  await panel.getByLabel("Expression to watch").fill(`u8[${SCRATCH}]`);
+  await panel.getByRole("button", { name: "Watch", exact: true }).click();
+  const range = panel.locator(".watch .range");
+  await expect(range).toHaveText("0 … 0");
+  const write = (value: number): Promise<unknown> =>
+    server.batch({ op: "write8", address: SCRATCH, value }, { op: "advance", frames: 10 });
+  await write(200);
+  await write(3);
+  await expect(range).toHaveText("0 … 200");
+  await server.batch({ op: "advance", frames: 600 });
+  await expect(range).toHaveText("3 … 3");
+});
