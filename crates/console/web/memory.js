@@ -1,7 +1,7 @@
 /** The memory panel: a hex grid over the bus or a domain, updated while it is visible. */
 
 import * as actions from "./actions.js";
-import { copyText } from "./api.js";
+import { copyText, isRejection } from "./api.js";
 import { attempt } from "./app.js";
 import { bankedName, offsetIn, parseBanked } from "./banks.js";
 import { button, codeInput, field, lineForm, numberChoice, setOptions } from "./controls.js";
@@ -360,7 +360,7 @@ export class MemoryPanel {
         await this.#loadDomains();
       const start = this.#start;
       domain = this.#domain.value;
-      const bytes = await this.#emulation.read(domain, start, this.#length);
+      const bytes = await this.#read(domain, start);
       if (start === this.#start && isSame()) this.#grid.update(bytes, performance.now());
       await this.#frozen.refreshIfOld();
       setText(this.#note, "");
@@ -369,6 +369,22 @@ export class MemoryPanel {
       if (isSame()) setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
     }
     return document.hidden ? 1000 : Math.max(10, EVERY_MS - (performance.now() - begun));
+  }
+
+  /**
+   * Reads the bytes that the grid shows. If there is no memory after the area in which they begin, as after the BIOS, reads
+   * only those in this area.
+   * @type {(domain: string, start: number) => Promise<Uint8Array>}
+   */
+  async #read(domain, start) {
+    const inside = this.#area.end - start;
+    const length = this.#length;
+    try {
+      return await this.#emulation.read(domain, start, length);
+    } catch (error) {
+      if (!isRejection(error) || length <= inside) throw error;
+      return this.#emulation.read(domain, start, inside);
+    }
   }
 
   /**

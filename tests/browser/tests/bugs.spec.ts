@@ -1055,3 +1055,18 @@ test("a plot and its range show only the last 600 frames", async ({ console: pag
   await server.batch({ op: "advance", frames: 600 });
   await expect(range).toHaveText("3 … 3");
 });
+
+test("the memory grid shows the last bytes of the BIOS, after which there is no memory", async ({
+  page,
+  console: opened,
+}) => {
+  const panel = await opened.tab("Memory");
+  await goTo(panel, "00003f00");
+  const cells = panel.getByRole("gridcell");
+  await cells.first().hover();
+  await page.mouse.wheel(0, 100);
+  await expect(panel.getByRole("rowheader").first()).toHaveText("00003f30");
+  await expect(cells.nth(0xcf)).toHaveText(/^[0-9a-f]{2}$/);
+  await expect(cells.nth(0xd0)).toHaveText("··");
+  await expect(panel.locator(":scope > .note")).toHaveText("");
+});
