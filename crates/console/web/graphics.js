@@ -86,6 +86,8 @@ export class GraphicsPanel {
       for (const { element } of this.#views) element.hidden = true;
       this.#detail.clear();
       setText(this.#note, "");
+      // The answer of the old emulator may take long.
+      if (this.#polling.visible) void this.#polling.now();
     });
   }
 

@@ -127,7 +127,7 @@ export class Console {
 interface Call {
   id: number;
   method: string;
-  params: { watch?: string[]; ops?: { op: string; domain?: string }[] };
+  params: { emulator?: string; watch?: string[]; ops?: { op: string; domain?: string }[] };
 }
 
 /** The error of a call that is refused. */

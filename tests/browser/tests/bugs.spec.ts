@@ -1070,3 +1070,29 @@ test("the memory grid shows the last bytes of the BIOS, after which there is no 
   await expect(cells.nth(0xd0)).toHaveText("··");
   await expect(panel.locator(":scope > .note")).toHaveText("");
 });
+
+test("the memory of the selected emulator is shown although the one before does not answer", async ({
+  page,
+  serve,
+}, info) => {
+  const server = await serve(demoCopies(info.outputPath(), ["one", "two"]));
+  let isSilent = false;
+  await refuseCalls(page, ({ params }) => {
+    const first = params.ops?.[0]?.op ?? "";
+    return isSilent && params.emulator === undefined && first.includes("read_range")
+      ? new Promise(() => {})
+      : undefined;
+  });
+  const opened = await Console.open(page, server);
+  for (const tool of ["Memory", "Graphics"]) {
+    await page.goto(server.url);
+    const panel = await opened.tab(tool);
+    const shown = tool === "Memory" ? panel.getByRole("gridcell").first() : panel.getByText(/^Frame /);
+    await expect(shown).toHaveText(/^([0-9a-f]{2}|Frame [\d,]+)$/);
+    isSilent = true;
+    await page.waitForTimeout(300);
+    await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+    await expect(shown).toHaveText(/^([0-9a-f]{2}|Frame [\d,]+)$/, { timeout: 3000 });
+    isSilent = false;
+  }
+});
