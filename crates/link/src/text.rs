@@ -14,7 +14,7 @@ use crate::session::OpenRequest;
 use crate::silence::{self, SilenceCheck};
 use crate::state::{ConnectionEnd, LinkState, READ, TICK, TURNS, asked_to_stop};
 
-/// Time between two heartbeats. The script needs a frame for each one.
+/// Time between two heartbeats, which also ask for the frame counter. The script needs a frame for each one.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The largest number of bytes of a reply. The largest range that can be read, 16 MiB of memory, takes 48 MiB as text.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
@@ -82,8 +82,8 @@ struct TextConnection<'a> {
     searched: usize,
     /// What the open message was sent for, and when.
     waiting: Option<(Waiting, Instant)>,
-    /// When the last reply arrived. At the start, it is so long ago that the first heartbeat is sent at once.
-    heard: Instant,
+    /// When the last heartbeat was sent. At the start, it is so long ago that the first heartbeat is sent at once.
+    beat: Instant,
     /// When bytes last arrived.
     arrived: Instant,
     silence: SilenceCheck,
@@ -103,7 +103,7 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream) -> Connectio
         received: Vec::new(),
         searched: 0,
         waiting: None,
-        heard: Instant::now() - HEARTBEAT,
+        beat: Instant::now() - HEARTBEAT,
         arrived: Instant::now(),
         silence: SilenceCheck::default(),
         sizes: DomainSizes::default(),
@@ -167,8 +167,15 @@ impl TextConnection<'_> {
         Ok(())
     }
 
-    /// Starts the next batch or a heartbeat if no message is open.
+    /// Starts a heartbeat or the next batch if no message is open.
     fn next_message(&mut self) {
+        if self.waiting.is_none()
+            && self.beat.elapsed() >= HEARTBEAT
+            && let Ok(message) = marker::message(&Op::CurrentFrame {})
+        {
+            self.beat = Instant::now();
+            self.send(message, Waiting::Heartbeat);
+        }
         while self.waiting.is_none() {
             // mGBA-http's script does not know cancel frames, so they are dropped.
             self.state.expire(&mut Vec::new());
@@ -180,12 +187,6 @@ impl TextConnection<'_> {
                 self.sizes.forget_old();
                 self.advance(work);
             }
-        }
-        if self.waiting.is_none()
-            && self.heard.elapsed() >= HEARTBEAT
-            && let Ok(message) = marker::message(&Op::CurrentFrame {})
-        {
-            self.send(message, Waiting::Heartbeat);
         }
     }
 
@@ -281,7 +282,6 @@ impl TextConnection<'_> {
         if self.written < self.out.len() {
             return Err(io::Error::other("mGBA-http's script answered a message before its end"));
         }
-        self.heard = Instant::now();
         self.state.update(|status| status.stalled = false);
         match self.waiting.take() {
             None => return Err(io::Error::other("mGBA-http's script answered although no message was open")),

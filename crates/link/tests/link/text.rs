@@ -46,6 +46,28 @@ fn requests_to_a_script_that_stops_reading_fail_at_their_deadlines() {
     assert_eq!(value(client.call(read8())), Value::Int(7), "replies still find their requests");
 }
 
+#[test]
+fn the_frame_counter_is_also_asked_for_between_the_requests_of_a_busy_client() {
+    let peer = Peer::start(|_, mut script| {
+        script.greet_as_mgba_http()?;
+        for frame in 1.. {
+            while script.message()? != "core.currentFrame" {
+                std::thread::sleep(Duration::from_millis(2));
+                script.reply("7")?;
+            }
+            script.reply(&frame.to_string())?;
+        }
+        None
+    });
+    let client = Client::start(&peer.address);
+    let limit = Instant::now() + Duration::from_secs(10);
+    while client.link.status().frame < 3 {
+        assert_eq!(value(client.call(read8())), Value::Int(7));
+        assert!(Instant::now() < limit, "{:?}", client.link.status());
+    }
+    assert!(client.link.status().frames_per_second > 0.0);
+}
+
 /// mGBA-http's script, whose first connection breaks at the first message. Each later message is answered with 7.
 fn breaks_once() -> Peer {
     Peer::start(|number, mut script| {
