@@ -7,6 +7,8 @@ local log = require "log"
 local ticks = require "ticks"
 local version = require "version"
 
+local IN_USE = "address in use" -- mGBA's text for this error; on Windows, mGBA does not recognise the error
+
 local listener = {
   socket = nil, -- nil while it does not listen
 }
@@ -34,10 +36,12 @@ function listener.listen(address, port)
   if not problem then
     log.info("version %s, listening on %s:%d", version.script, address, port)
   elseif not retry_tick then
-    log.error("cannot listen on %s:%d: %s. Most often, another mGBA uses the port, or another script in this mGBA does, "
+    local cause = problem == IN_USE and "Most often"
+      or "The address must belong to this machine, as 127.0.0.1 does. If it does, most often"
+    log.error("cannot listen on %s:%d: %s. %s, another mGBA uses the port, or another script in this mGBA does, "
       .. "such as the script of mGBA-http. Close that mGBA or script, or choose another port before this script is loaded: "
       .. "`framewire = {port = %d}` in Lua, or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
-      address, port, problem, other, other)
+      address, port, problem, cause, other, other)
   end
   retry_tick = ticks.now + ticks.per_second
 end

@@ -187,6 +187,15 @@ test("if the port is in use, the script tries again each second, and reports the
   end, listener)
 end)
 
+test("the error about an address of another machine does not blame only the port", function()
+  local listener = fake.listener()
+  listener.open = function() return -2 end
+  serve(function()
+    local text = "cannot listen on 127.0.0.1:8888: error -2. The address must belong to this machine"
+    eq(console.lines[1]:find(text, 1, true) ~= nil, true, console.lines[1])
+  end, listener)
+end)
+
 test("stopping sends the reason to links, closes all connections and releases keys", function()
   local link, texter, listening
   serve(function(listener)
