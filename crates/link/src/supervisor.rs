@@ -159,7 +159,17 @@ async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u
             ));
         }
         if stream.read_buf(&mut received).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            let text = String::from_utf8_lossy(&received);
+            let Some(line) = text.lines().next() else {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "it closed the connection without an answer",
+                ));
+            };
+            return Err(io::Error::other(format!(
+                "a program that is not an emulator's script listens there: it answered {line:?} and closed the \
+                 connection"
+            )));
         }
     }
 }

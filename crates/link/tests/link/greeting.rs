@@ -34,3 +34,24 @@ fn a_script_of_another_protocol_is_refused_and_the_error_says_what_to_load() {
         assert_eq!(more, Ok(None), "the link sends nothing more");
     }
 }
+
+#[test]
+fn the_error_about_another_kind_of_server_has_its_answer() {
+    let answers = [
+        (
+            "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
+            "not an emulator's script listens there: it answered \"HTTP/1.1 400 Bad Request\"",
+        ),
+        ("", "it closed the connection without an answer"),
+    ];
+    for (answer, part) in answers {
+        let peer = Peer::start(move |_, mut server| {
+            server.message()?;
+            server.send(answer.as_bytes())
+        });
+        let client = Client::start(&peer.address);
+        client.wait_for("a refusal", |status| status.phase == Phase::Absent);
+        let problem = client.link.status().problem.expect("a problem");
+        assert!(problem.contains(part), "{problem}");
+    }
+}
