@@ -8,7 +8,7 @@ mod until_good;
 #[path = "../../../tests/src/without_settings.rs"]
 mod without_settings;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -527,6 +527,28 @@ fn a_counter_that_the_target_does_not_have_is_an_error() {
     let output = bench(&[&server.http, "-d", "500ms", "--counter", "frmae"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && text.contains("\"frmae\""), "{text}");
+}
+
+#[test]
+fn a_welcome_that_does_not_end_does_not_delay_the_first_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("marker://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                // Long enough for the assertion below to fail.
+                for _ in 0..300 {
+                    stream.write_all(b"x").ok()?;
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                Some(())
+            });
+        }
+    });
+    let start = Instant::now();
+    let report = report(&[&url, "--skip-check", "-r", "10", "-d", "300ms", "--timeout", "500ms"]);
+    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    assert_eq!((report.target.counter, report.rows[0].correct), (None, 0));
 }
 
 #[test]

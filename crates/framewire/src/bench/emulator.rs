@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use framewire_loadtest::http::request::Request;
@@ -123,8 +123,8 @@ impl ScriptProbe {
         let mut bytes = Vec::new();
         Frame::Ping(self.pings).encode(&mut bytes);
         stream.write_all(&bytes).ok()?;
-        let mut piece = [0; 256];
-        loop {
+        let (mut piece, end) = ([0; 256], Instant::now() + TIMEOUT);
+        while Instant::now() < end {
             match decoder.next_frame().ok()? {
                 Some(Frame::Pong { id, frame }) if id == self.pings => return Some(f64::from(frame)),
                 Some(_) => {}
@@ -134,6 +134,7 @@ impl ScriptProbe {
                 }
             }
         }
+        None
     }
 }
 
@@ -158,8 +159,11 @@ fn greet(address: &str) -> Option<(TcpStream, Decoder)> {
     stream.set_write_timeout(Some(TIMEOUT)).ok()?;
     stream.write_all(Hello::new(fastrand::u64(..)).to_message().as_bytes()).ok()?;
     // The welcome is read byte by byte, because the bytes after it belong to the decoder.
-    let (mut welcome, mut byte) = (Vec::new(), [0]);
+    let (mut welcome, mut byte, end) = (Vec::new(), [0], Instant::now() + TIMEOUT);
     while !welcome.ends_with(marker::END.as_bytes()) {
+        if Instant::now() >= end {
+            return None;
+        }
         stream.read_exact(&mut byte).ok()?;
         welcome.push(byte[0]);
     }
