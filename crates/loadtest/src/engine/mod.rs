@@ -209,8 +209,8 @@ impl Collector {
         let window = self.outcome.window;
         for (start, mut point, in_window) in self.closed {
             let mut end = start + self.length;
-            if start < window && window < end {
-                end = window;
+            if start < window {
+                end = end.min(window);
                 point.at = end.as_secs_f64();
                 point.rate = in_window as f64 / (end - start).as_secs_f64();
             }
@@ -222,5 +222,22 @@ impl Collector {
         self.outcome.series.sort_by(|one, other| one.at.total_cmp(&other.at));
         self.outcome.pace = pace;
         self.outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_after_the_window_does_not_count_in_the_rate_of_the_last_interval() {
+        // The interval ends with the window, but its record is taken a little later.
+        let length = Duration::from_millis(100);
+        let mut collector = Collector::new(&Plan { duration: length, ..Plan::default() }, length);
+        let mut record = Record::default();
+        (record.counts.correct, record.counts.in_window) = (10, 8);
+        collector.take(Message::Interval { index: 0, record: Box::new(record) }, &mut |_| {});
+        let outcome = collector.finish(None, &mut |_| {});
+        assert_eq!((outcome.series[0].at, outcome.series[0].rate), (0.1, 80.0));
     }
 }
