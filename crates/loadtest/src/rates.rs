@@ -62,7 +62,8 @@ fn range(part: &str, from: &str, rest: &str, rates: &mut Vec<f64>) -> Result<(),
         if rate > end {
             return Ok(());
         }
-        rates.push(rate);
+        // 0.1 + 0.2 is 0.30000000000000004, and would not be the same load as 0.3.
+        rates.push((rate * 1e9).round() / 1e9);
     }
     Err(RatesError::TooMany)
 }
@@ -77,6 +78,13 @@ mod tests {
         assert_eq!(parse("10..30/10").unwrap(), [10.0, 20.0, 30.0]);
         assert_eq!(parse("0.5,1..8*2").unwrap(), [0.5, 1.0, 2.0, 4.0, 8.0]);
         assert_eq!(parse("0.1..0.3/0.1").unwrap().len(), 3);
+    }
+
+    #[test]
+    fn the_rates_of_a_range_are_the_same_as_those_of_a_list() {
+        assert_eq!(parse("0.1..0.3/0.1"), parse("0.1,0.2,0.3"));
+        assert_eq!(parse("1..1.4*1.1"), parse("1,1.1,1.21,1.331"));
+        assert_eq!(parse("2500000..10000000/2500000"), parse("2500000,5000000,7500000,10000000"));
     }
 
     #[test]
