@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import framewire
 from framewire import search
 from framewire.errors import InvalidData, InvalidRequest
-from framewire.search import Explorer, GoExplore, Job, Solution
+from framewire.search import Explorer, GoExplore, Job, Rollout, Solution
 from tests.servers import DEMO, SYMBOLS
 
 GOAL = "bricks_left < 56"
@@ -43,6 +44,24 @@ def test_an_explorer_starts_no_more_threads_than_there_are_processors() -> None:
     many = explorer(threads=1024)
     assert 1 <= len(threads() - before) <= len(os.sched_getaffinity(0))
     del many
+
+
+def test_an_interrupted_batch_does_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    undisturbed, interrupted = (GoExplore(explorer(goal=None), seed=1, batch=8) for _ in range(2))
+    rollouts = Explorer.rollouts
+
+    def interrupt(runner: Explorer, jobs: Sequence[Job]) -> list[Rollout]:
+        rollouts(runner, jobs)
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        undisturbed.step()
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Explorer, "rollouts", interrupt)
+            interrupted.step()
+        interrupted.step()
+    assert interrupted.archive.entries == undisturbed.archive.entries
+    assert (interrupted.branches, interrupted.played) == (undisturbed.branches, undisturbed.played)
 
 
 def test_a_search_finds_the_same_solution_again_with_any_number_of_threads() -> None:

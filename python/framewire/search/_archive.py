@@ -135,3 +135,9 @@ class Archive:
         for at in chosen:
             self.entries[at].chosen += 1
         return chosen
+
+    def forget_choice(self, numbers: Iterable[int]) -> None:
+        """Undoes the last call of `choose`, which returned these numbers."""
+        # While there are no cells, `choose` does not count.
+        for at in numbers if self.best else ():
+            self.entries[at].chosen -= 1

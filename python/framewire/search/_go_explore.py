@@ -144,9 +144,15 @@ class GoExplore:
         return news
 
     def step(self) -> None:
-        """Plays one batch of branches."""
+        """Plays one batch of branches. If this is interrupted, or fails, the next call plays the same batch."""
+        before = self._rng.getstate()
         numbers, jobs = self.jobs()
-        rollouts = self._with_states(numbers, lambda: self._runner.rollouts(jobs))
+        try:
+            rollouts = self._with_states(numbers, lambda: self._runner.rollouts(jobs))
+        except BaseException:
+            self.archive.forget_choice(numbers)
+            self._rng.setstate(before)
+            raise
         self._runner.learn(self.merge(numbers, rollouts))
 
     def _teach(self) -> None:
