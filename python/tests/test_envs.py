@@ -7,9 +7,11 @@ import os
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 from unittest import mock
 
@@ -138,6 +140,29 @@ def test_an_environment_deletes_the_snapshots_of_its_emulator(tmp_path: Path, mo
     env.close()
     assert not list(tmp_path.iterdir())
     env.close()
+
+
+def test_a_second_thread_at_the_same_time_is_refused() -> None:
+    vector = framewire.envs.make_vec(scenario="memory", num_envs=64)
+    vector.reset(seed=1)
+    actions = np.zeros(64, dtype=np.int64)
+    stop = Event()
+
+    def play() -> None:
+        while not stop.is_set():
+            with suppress(InvalidRequest):
+                vector.step(actions)
+
+    other = Thread(target=play)
+    other.start()
+    try:
+        with pytest.raises(InvalidRequest, match="another thread is using these environments"):
+            for _ in range(10_000):
+                vector.step(actions)
+    finally:
+        stop.set()
+        other.join()
+    vector.step(actions)
 
 
 def test_an_observation_does_not_change_during_the_next_step() -> None:

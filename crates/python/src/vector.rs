@@ -6,7 +6,7 @@ use std::sync::Arc;
 use framewire_game::{Actions, GameFile};
 use framewire_symbols::Symbols;
 use framewire_vecenv::{Autoreset, Options, Task};
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
+use numpy::{BorrowError, PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -238,6 +238,8 @@ impl VectorEnv {
 
 const CLOSED: &str = "the environments are closed; make new ones";
 
+const BUSY: &str = "another thread is using these environments; use them from one thread at a time";
+
 impl VectorEnv {
     /// Calls `act` with the vector, without the interpreter's lock.
     fn call<T: Send>(
@@ -261,9 +263,13 @@ impl VectorEnv {
             framewire_vecenv::Batch<'_>,
         ) -> Result<T, framewire_vecenv::Error>,
     ) -> PyResult<T> {
+        let refused = |error| match error {
+            BorrowError::AlreadyBorrowed => errors::argument(BUSY),
+            other => other.into(),
+        };
         macro_rules! slices {
             ($($name:ident),*) => {{
-                $(let mut $name = batch.$name.bind(py).try_readwrite()?;)*
+                $(let mut $name = batch.$name.bind(py).try_readwrite().map_err(refused)?;)*
                 let arrays = framewire_vecenv::Batch { $($name: $name.as_slice_mut()?),* };
                 self.call(py, |vector| act(vector, arrays))
             }};
