@@ -133,6 +133,29 @@ fn a_truncated_channel_is_closed_and_the_core_continues() {
 }
 
 #[test]
+fn a_channel_that_cannot_be_created_is_logged_once_and_created_later() {
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let config = Config {
+        console: || Box::new(|_, line| LINES.lock().expect("the lines").push(line.to_owned())),
+        ..config(Speed::Times(1.0), true, vec![])
+    };
+    let name = format!("framewire-taken-{}", std::process::id());
+    let _emulator = Embedded::start_on_channel(config, &name).expect("a channel");
+    let client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    std::fs::remove_file(format!("/dev/shm/framewire.{name}")).expect("removed");
+    let other = Endpoint::create(&name, Options::default()).expect("another channel");
+    drop(client);
+    let count =
+        || LINES.lock().expect("the lines").iter().filter(|line| line.contains("served already")).count();
+    wait_for("the line", || count() > 0);
+    // Longer than the time between two attempts.
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(count(), 1);
+    drop(other);
+    Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
+}
+
+#[test]
 fn the_log_says_that_a_client_reads_no_replies() {
     static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let config = Config {

@@ -40,6 +40,8 @@ pub(super) struct ChannelHost {
     client: Option<ChannelClient>,
     /// When to try again to create the channel.
     retry: Instant,
+    /// Why the last attempt to create the channel failed; empty if it succeeded.
+    problem: String,
 }
 
 /// The channel of one client: created before the client connects, dropped when the client is gone.
@@ -67,7 +69,13 @@ impl ChannelHost {
     /// Those of [`Endpoint::create`].
     pub fn open(name: &str, machine: &mut Machine, waker: ThreadWaker) -> Result<ChannelHost, Error> {
         let client = ChannelClient::open(name, machine, &waker)?;
-        Ok(ChannelHost { name: name.to_owned(), waker, client: Some(client), retry: Instant::now() })
+        Ok(ChannelHost {
+            name: name.to_owned(),
+            waker,
+            client: Some(client),
+            retry: Instant::now(),
+            problem: String::new(),
+        })
     }
 
     /// If the client is gone, replaces its channel with a new one. If there is no channel, tries again to create one.
@@ -99,10 +107,17 @@ impl ChannelHost {
             return;
         }
         match ChannelClient::open(&self.name, machine, &self.waker) {
-            Ok(client) => self.client = Some(client),
+            Ok(client) => {
+                self.client = Some(client);
+                self.problem.clear();
+            }
             Err(error) => {
                 self.retry = Instant::now() + RETRY;
-                (machine.console)(Level::Error, &format!("{error}; trying again"));
+                let problem = error.to_string();
+                if problem != self.problem {
+                    (machine.console)(Level::Error, &format!("{problem}; trying again every second"));
+                    self.problem = problem;
+                }
             }
         }
     }
