@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import json
+import pickle
 import re
 import socket
 import threading
@@ -162,6 +163,21 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
     # The emulator and copies read the files again.
     assert single.emulator.read("lives") == 3
     copy.deepcopy(single).close()
+
+
+def test_a_single_environment_of_rllib_keeps_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = GameFiles.collect(framewire.envs.demo_game(), "memory", None, None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    env = rllib._environment(files, "memory", {"render_mode": "rgb_array"})
+    assert isinstance(env, GameEnv)
+    env.reset(seed=1)
+    assert env.emulator.read("lives") == 3
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert other.render_mode == "rgb_array"
+        assert np.array_equal(other.step(1)[0], copy.deepcopy(env).step(1)[0])
+        assert other.emulator.read("lives") == 3
+    # Ray can kill the process at any time.
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_game_file_without_a_rom_is_refused(tmp_path: Path) -> None:

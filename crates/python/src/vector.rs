@@ -191,13 +191,13 @@ impl VectorEnv {
         PyArray1::from_vec(py, pixels).reshape(shape)
     }
 
-    /// The emulator of an environment, for everything except steps.
-    fn emulator(&self, py: Python<'_>, index: usize) -> PyResult<Core> {
+    /// The emulator of an environment, for everything except steps. `rom` is the path of the ROM now.
+    fn emulator(&self, py: Python<'_>, index: usize, rom: PathBuf) -> PyResult<Core> {
         // While a call of the emulator uses the environment's core, the environment has the spare core instead.
         let spare = self.call(py, |vector| {
             // Check the index before a core is opened.
             vector.with_core(index, |_, _| ())?;
-            Ok(framewire_libmgba::Core::open(vector.task().rom())?)
+            Ok(framewire_libmgba::Core::open(&rom)?)
         })?;
         Ok(Core::of_environment(spare, self.symbols.clone(), self.vector.clone(), index))
     }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -122,8 +125,14 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def emulator(self) -> Core:
         """The emulator of this environment, for everything except steps: memory, pictures, states, recordings."""
         if self._emulator is None:
-            self._emulator = EnvironmentCore(self._native.emulator(0), self._native.rom())
+            with self._rom() as rom:
+                self._emulator = EnvironmentCore(self._native.emulator(0, rom), rom)
         return self._emulator
+
+    @contextmanager
+    def _rom(self) -> Iterator[Path]:
+        """Yields the path of the ROM, which can be read until the end of `with`."""
+        yield self._native.rom()
 
     def state_hash(self) -> str:
         """The SHA-256 of the console's state without its sound unit, in hexadecimal digits."""
