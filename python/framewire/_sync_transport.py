@@ -30,6 +30,8 @@ _RECEIVE = 1 << 18
 _WRITE_SECONDS = 0.1
 # How many seconds a thread whose time is up waits for bytes that have arrived, and that another thread is about to handle.
 _HANDLE_SECONDS = 0.1
+# The same as in the asynchronous transport.
+_CLOSE_SECONDS = 1.0
 
 
 class _Waiting(Pending):
@@ -162,15 +164,26 @@ class SyncTransport:
     def close(self) -> None:
         """Closes the connection. Requests that have no reply yet fail."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                # If the connection breaks now, this is not reported as a loss of lockstep.
-                self._session.lockstep = False
-                self._session.close()
-                self._flush()
-                self._session.give_up(ConnectionLost("the client was closed"))
-                self._drop()
-                self._handed_over.notify_all()
+            try:
+                # What an interrupted request has created can be deleted only after the reply has come.
+                if not self._closed:
+                    self._read_until(self._is_clean, time.monotonic() + _CLOSE_SECONDS)
+            finally:
+                if not self._closed:
+                    self._end()
+
+    def _is_clean(self) -> bool:
+        return self._socket is None or not self._session.is_cleaning_up
+
+    def _end(self) -> None:
+        self._closed = True
+        # If the connection breaks now, this is not reported as a loss of lockstep.
+        self._session.lockstep = False
+        self._session.close()
+        self._flush()
+        self._session.give_up(ConnectionLost("the client was closed"))
+        self._drop()
+        self._handed_over.notify_all()
 
     def check_open(self) -> None:
         """Raises `ConnectionLost` after `close`."""

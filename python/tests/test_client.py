@@ -766,6 +766,36 @@ def test_calls_of_a_closed_client_fail(server: Server) -> None:
             call()
 
 
+def test_an_interrupted_call_of_a_client_that_is_then_closed_leaves_nothing(
+    server: Server, emulator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def watches() -> set[str]:
+        return {watch["id"] for watch in emulator.call("watches", changes=False)["watches"]}
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = watches()
+    for call in ("evaluate", "record"):
+        client = framewire.connect(server.url)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(type(client._transport), "_read", interrupt)
+            getattr(client, call)("lives")
+        client.close()
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            emulator.record("again", replace=True).stop()
+            break
+        except framewire.Conflict:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    # Watches of earlier tests can end meanwhile.
+    while watches() - before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_the_sound_of_a_client_ends_when_the_client_is_closed(server: Server, emulator: Client) -> None:
     emulator.pause()
     client = framewire.connect(server.url)
