@@ -101,7 +101,7 @@ void fw_write_range(struct fw_core* self, uint32_t address, const uint8_t* data,
 	}
 }
 
-enum { GB_ROM = 0, GB_VRAM = 0x8000, GB_CART_RAM = 0xA000, VRAM_BANK = 0x2000 };
+enum { GB_ROM = 0, GB_VRAM = 0x8000, GB_CART_RAM = 0xA000, GB_WORK_RAM = 0xC000, VRAM_BANK = 0x2000 };
 
 /* Whether the console is a Game Boy and the domain begins at `start`. */
 static bool is_gb_block(const struct mCore* core, const struct fw_block* block, uint32_t start) {
@@ -195,12 +195,17 @@ struct plain {
 };
 
 /* Finds the bytes of a domain for which libmgba's own access functions are not enough. These functions can write to
- * video RAM at a place outside of the bank, read cartridge RAM only while the game has it unlocked, and reach only one
- * bank of flash. Returns false for all other domains. */
+ * video RAM at a place outside of the bank, read cartridge RAM only while the game has it unlocked, reach only one bank
+ * of flash, and repeat the first bank of the work RAM if the console has only two. Returns false for all other domains. */
 static bool find_plain(struct mCore* core, const struct fw_block* block, struct plain* out) {
 	if (is_gb_block(core, block, GB_VRAM)) {
 		struct GB* gb = core->board;
 		*out = (struct plain) { gb->video.vram, block->size };
+		return true;
+	}
+	if (is_gb_block(core, block, GB_WORK_RAM)) {
+		struct GB* gb = core->board;
+		*out = (struct plain) { gb->memory.wram, block->size };
 		return true;
 	}
 	if (!is_save(core, block->id, block->start)) {

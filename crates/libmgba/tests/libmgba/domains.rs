@@ -166,6 +166,23 @@ fn a_game_boys_domains_match_the_bus_and_end_after_the_last_bank() {
     assert_eq!(core.domain_read8(cart, 0x8000).unwrap(), 0xFF, "no third bank");
 }
 
+#[test]
+fn the_work_ram_of_a_game_boy_without_colour_is_that_on_the_bus() {
+    let mut core = gb_core();
+    // libmgba knows only from the second reset on that this game does not run on a Game Boy Color.
+    core.reset();
+    let wram = index(&core, "wram");
+    assert_eq!(core.domains()[wram].size, 0x2000);
+    for offset in (0..0x2000).step_by(0x7F) {
+        core.domain_write8(wram, offset, (offset / 0x100) as u8).unwrap();
+    }
+    for offset in (0..0x2000).step_by(0x7F) {
+        let value = (offset / 0x100) as u8;
+        assert_eq!(core.read8(0xC000 + offset), value, "{offset:#x}");
+        assert_eq!(core.domain_read_range(wram, offset, 1).unwrap(), [value], "{offset:#x}");
+    }
+}
+
 fn gbc_core() -> Core {
     let mut rom = gb("FRAMEWIRE");
     rom[0x143] = 0xC0;
