@@ -13,7 +13,7 @@ const PARTS: &[&[&str]] = &[
     // Parts that operations use.
     &["arguments", "holds", "timelines", "files"],
     // The emulated console.
-    &["cartridgeram", "videoram", "memory", "code", "game", "emulator", "frozen"],
+    &["cartridgeram", "videoram", "workram", "memory", "code", "game", "emulator", "frozen"],
     // The operations.
     &["lockstep", "throttle", "watches", "runs", "evaluate", "optable", "operations", "readahead"],
     // The messages of clients.

@@ -9,6 +9,7 @@ local cartridgeram = require "cartridgeram"
 local limits = require "limits"
 local refusal = require "refusal"
 local videoram = require "videoram"
+local workram = require "workram"
 
 local byte, concat, format, unpack = string.byte, table.concat, string.format, string.unpack
 local refuse, sentence = refusal.refuse, refusal.sentence
@@ -36,6 +37,8 @@ local SAVE = 0x0E000000
 -- The range of the video memory, which cannot be written byte by byte.
 local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
 local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
+-- What replaces mGBA's domains of a Game Boy.
+local REPLACEMENTS = { sram = cartridgeram, vram = videoram, wram = workram }
 
 -- What is known about the console and its domains. It is forgotten after each frame.
 local advance
@@ -104,7 +107,7 @@ function memory.find(name)
   local found = domains[name]
   if found == nil then
     found = emu.memory[name]
-    local replacement = name == "vram" and videoram or name == "sram" and cartridgeram
+    local replacement = REPLACEMENTS[name]
     if found and replacement and not is_advance() then
       found = replacement.new(found)
     end

@@ -9,7 +9,7 @@ require "limits".log_lines = math.huge -- so that no result depends on how many 
 
 local PARTS = {
   "arguments", "messages", "frames", "keyed", "sessions", "holds", "timelines", "lockstep", "throttle", "readahead", "watches",
-  "inbox", "connection", "turn", "code", "runs", "files", "evaluate",
+  "inbox", "connection", "turn", "memory", "code", "runs", "files", "evaluate",
   "emulator", "steering", "stopwatch", "server", "events", "log", "main",
 }
 

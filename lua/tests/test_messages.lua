@@ -76,7 +76,7 @@ calls("core.saveStateFile,/a,b.ss", "saveStateFile /a,b.ss 31", { saveStateFile 
 calls("core.loadStateFile,/a b+c.ss,", "loadStateFile /a b+c.ss 29")
 calls("core.loadSaveFile,/a,b.sav,True", "loadSaveFile /a,b.sav true")
 calls("core.loadSaveFile,[x].sav,false", "loadSaveFile [x].sav false")
-calls("memoryDomain.read16,wram,0x100", "wram read16 256", { read16 = 1 })
+calls("memoryDomain.read16,wram,0x100", "platform\nwram read16 256", { platform = 0, read16 = 1 })
 calls("memoryDomain.write8,wram,1,255,", "platform\nwram write8 1 255")
 calls("core.writeRegister,r0,-5", "readRegister r0\nplatform\nwriteRegister r0 -5", { readRegister = 0, platform = 0 })
 
