@@ -165,6 +165,14 @@ fn settings_for_symbols_data_and_tokens_are_checked() {
 }
 
 #[test]
+fn a_collector_of_traces_that_serve_refuses_is_reported() {
+    let (well, said) =
+        doctor(&["--speed", "1", "--listen", "127.0.0.1:0", "--otlp", "grpc://127.0.0.1:4317"]);
+    // A build without the feature `otlp` refuses every collector.
+    assert!(!well && said.lines().any(|line| line.starts_with("look --otlp")), "{said}");
+}
+
+#[test]
 fn settings_of_games_that_serve_refuses_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();

@@ -15,7 +15,7 @@ use framewire_symbols::SymbolFiles;
 
 use crate::requested::{Requested, Source, check_names, named_path};
 use crate::settings::Settings;
-use crate::{choose, output, safety, serve};
+use crate::{choose, output, safety, serve, traces};
 
 /// How long a check waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -51,8 +51,11 @@ fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
 /// If the settings cannot be read or contradict each other, or the findings cannot be printed.
 pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
+    // The client for the collector cannot be created within a runtime.
+    let traces = settings.otlp.as_deref().and_then(|collector| traces::start(collector).err());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let findings = runtime.block_on(findings(&settings))?;
+    let mut findings = runtime.block_on(findings(&settings))?;
+    findings.extend(traces.map(|error| refused(error.as_ref())));
     for finding in &findings {
         output::line(format_args!("{} {}", if finding.is_ok { "ok  " } else { "look" }, finding.text))?;
         if let Some(advice) = &finding.advice {
