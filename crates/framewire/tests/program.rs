@@ -482,6 +482,16 @@ fn a_text_is_found_in_this_process_and_on_another_server() {
 }
 
 #[test]
+fn options_for_a_server_are_refused_by_framewire_mcp_without_one() {
+    for option in ["--emulator", "--token-file", "--cacert"] {
+        for emulator in [&["game.gba"][..], &["--rom", "game.gba"], &["--attach", "127.0.0.1:1"], &[]] {
+            let said = fails(&[&["mcp", option, "x"], emulator].concat(), 2);
+            assert!(said.contains(option), "{emulator:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn the_battery_save_is_written_when_a_signal_ends_framewire_mcp() {
     let (folder, game) = folder_with_game();
     let data = folder.path().join("data");

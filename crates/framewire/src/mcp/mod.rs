@@ -23,6 +23,10 @@ use crate::settings::Settings;
 use crate::{choose, logging, output, process, serve};
 use remote::Remote;
 
+/// The arguments for an emulator of this process. An option for a server both requires `url` and conflicts with them,
+/// because clap does not require an argument that conflicts with a given one.
+const LOCAL: [&str; 3] = ["game", "rom", "attach"];
+
 /// Arguments of `framewire mcp`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -45,13 +49,13 @@ pub struct Args {
     #[arg(long, value_name = "URL", value_parser = server::url)]
     url: Option<String>,
     /// The emulator, if the server of --url has several [default: the first]
-    #[arg(long, value_name = "NAME", requires = "url")]
+    #[arg(long, value_name = "NAME", requires = "url", conflicts_with_all = LOCAL)]
     emulator: Option<String>,
     /// Send the token in this file to the server of --url; without it, the one in the variable FRAMEWIRE_TOKEN
-    #[arg(long, value_name = "FILE", requires = "url")]
+    #[arg(long, value_name = "FILE", requires = "url", conflicts_with_all = LOCAL)]
     token_file: Option<PathBuf>,
     /// Trust the certificate in this PEM file, for an https:// address
-    #[arg(long, value_name = "FILE", requires = "url")]
+    #[arg(long, value_name = "FILE", requires = "url", conflicts_with_all = LOCAL)]
     cacert: Option<PathBuf>,
     /// Read names of addresses from this .sym, .map or .toml file, or a character table from this .tbl file; can
     /// be repeated
