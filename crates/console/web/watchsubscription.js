@@ -1,6 +1,7 @@
 /** Receives the values of watched expressions when they change. */
 
 import { isRejection } from "./api.js";
+import { textOf } from "./app.js";
 import { Polling } from "./polling.js";
 import { runsOnRequest } from "./status.js";
 import { Subscription } from "./subscription.js";
@@ -32,6 +33,8 @@ export class WatchSubscription {
   #api;
   /** Expressions that the server rejected. @type {Set<string>} */
   #bad = new Set();
+  /** Those of them that the server rejected only because of the others. @type {Set<string>} */
+  #surplus = new Set();
   /** @type {Subscription} */
   #subscription;
   /** @type {readonly string[]} */
@@ -96,6 +99,8 @@ export class WatchSubscription {
     )
       return;
     this.#expressions = expressions;
+    for (const text of this.#surplus) this.#bad.delete(text);
+    this.#surplus.clear();
     void this.#subscription.renew();
   }
 
@@ -120,15 +125,23 @@ export class WatchSubscription {
    */
   async #findBad(error) {
     const bad = this.#bad;
+    const expressions = this.#expressions;
     const before = bad.size;
-    for (const text of this.#expressions) {
+    for (const text of expressions) {
       const problem = bad.has(text) ? undefined : await this.problemOf(text);
-      // Meanwhile, another emulator was selected or another game was loaded, and the subscription was renewed. So this
-      // answer is out of date.
-      if (bad !== this.#bad) return;
+      // Meanwhile, another emulator was selected, another game was loaded or the expressions were changed, and the
+      // subscription was renewed. So this answer is out of date.
+      if (bad !== this.#bad || expressions !== this.#expressions) return;
       if (problem === undefined) continue;
       bad.add(text);
       this.#subscriber.refused(text, problem);
+    }
+    const last = expressions.findLast((text) => !bad.has(text));
+    // The server accepts each of them, but not all together, for example because there are too many.
+    if (bad.size === before && isRejection(error) && last !== undefined && last !== expressions[0]) {
+      bad.add(last);
+      this.#surplus.add(last);
+      this.#subscriber.refused(last, textOf(error));
     }
     if (bad.size > before) {
       await this.#subscription.renew();

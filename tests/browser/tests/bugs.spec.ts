@@ -1096,3 +1096,19 @@ test("the memory of the selected emulator is shown although the one before does 
     isSilent = false;
   }
 });
+
+test("more watches than the server accepts do not stop the others", async ({ console: page }) => {
+  await page.page.evaluate(() => {
+    const texts = Array.from({ length: 66 }, (_, index) => `u8[${0x0200_0100 + index}]`);
+    localStorage.setItem("framewire.watches", JSON.stringify(texts));
+  });
+  await page.page.reload();
+  const rows = (await page.tab("Watches")).locator(".watch");
+  // The page itself watches `frame`, too.
+  await expect(rows.nth(62).locator(".value")).toHaveText("0");
+  await expect(rows.nth(63)).toHaveClass(/refused/);
+  await expect(rows.nth(63).locator(".range")).toContainText("at most 64");
+  await expect(rows.nth(65)).toHaveClass(/refused/);
+  for (let count = 66; count > 63; count -= 1) await rows.first().getByRole("button").click();
+  await expect(rows.locator(".value")).toHaveText(Array(63).fill("0"));
+});
