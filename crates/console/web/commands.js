@@ -80,15 +80,19 @@ function emulation(app) {
   /** Resolves when the last request for a speed has ended. @type {Promise<unknown> | undefined} */
   let sent;
   let isHeld = false;
+  /** Resolves when the last request to pause or resume has ended. @type {Promise<unknown>} */
+  let toggled = Promise.resolve();
   return [
     {
       title: "Pause or resume",
       keys: "Space",
       code: "Space",
       run: () =>
-        unlessRefused(refusals(app).pause, () =>
-          act(app, runsOnRequest(status.value.phase) ? actions.resume() : actions.pause()),
-        ),
+        unlessRefused(refusals(app).pause, () => {
+          toggled = toggled.then(() =>
+            act(app, runsOnRequest(status.value.phase) ? actions.resume() : actions.pause()),
+          );
+        }),
     },
     {
       title: "Step one frame",

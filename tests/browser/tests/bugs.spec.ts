@@ -1112,3 +1112,20 @@ test("more watches than the server accepts do not stop the others", async ({ con
   for (let count = 66; count > 63; count -= 1) await rows.first().getByRole("button").click();
   await expect(rows.locator(".value")).toHaveText(Array(63).fill("0"));
 });
+
+test("Space that is pressed twice over a slow connection pauses and resumes", async ({
+  console: page,
+  server,
+}) => {
+  const sent: string[] = [];
+  await page.page.route(/\/v1\/(pause|resume)$/, async (route) => {
+    sent.push(new URL(route.request().url()).pathname);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await route.continue();
+  });
+  await page.screen.focus();
+  await page.page.keyboard.press("Space");
+  await page.page.keyboard.press("Space");
+  await expect.poll(() => sent).toEqual(["/v1/pause", "/v1/resume"]);
+  await expect.poll(async () => (await server.state()).run).toBe("running");
+});
