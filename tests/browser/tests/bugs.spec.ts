@@ -1129,3 +1129,30 @@ test("Space that is pressed twice over a slow connection pauses and resumes", as
   await expect.poll(() => sent).toEqual(["/v1/pause", "/v1/resume"]);
   await expect.poll(async () => (await server.state()).run).toBe("running");
 });
+
+test("long names do not make the page of a phone wider", async ({ page, server }) => {
+  const name = "x".repeat(64);
+  await server.json("/v1/snapshots", { name });
+  await server.json("/v1/recordings", { name });
+  await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
+  await page.setViewportSize({ width: 360, height: 740 });
+  const watch = `${"u8[0x02000100]+".repeat(8)}1`;
+  await page.addInitScript(
+    (text) => localStorage.setItem("framewire.watches", JSON.stringify([text])),
+    watch,
+  );
+  const opened = await Console.open(page, server);
+  const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);
+  await expect(page.locator(".watched-values")).toContainText(watch);
+  expect(await width(), "watched values").toBe(360);
+  const snapshots = await opened.tab("Snapshots");
+  await expect(snapshots.getByLabel("Compare")).toHaveValue(name);
+  expect(await width(), "snapshots").toBe(360);
+  const recordings = await opened.tab("Recordings");
+  await recordings.getByRole("button", { name: `Replay ${name}` }).click();
+  await expect(recordings.locator(".outcome")).toContainText(name);
+  expect(await width(), "recordings").toBe(360);
+  const log = await opened.tab("Log");
+  await expect(log).toContainText(`Replay ${name}`);
+  expect(await width(), "log").toBe(360);
+});
