@@ -195,7 +195,7 @@ async fn startup_thread<T: Send + 'static>(
 /// without brackets has no port; it gets brackets.
 ///
 /// # Errors
-/// If the host is missing, or if the port is not a number from 1 to 65535.
+/// If the host is missing, if the address is a URL, or if the port is not a number from 1 to 65535.
 pub fn with_port(address: &str) -> anyhow::Result<String> {
     let address = address.strip_prefix("tcp://").unwrap_or(address);
     if address.parse::<Ipv6Addr>().is_ok() {
@@ -204,6 +204,16 @@ pub fn with_port(address: &str) -> anyhow::Result<String> {
     if address.is_empty() || address.starts_with(':') {
         bail!(
             "--attach {address:?}: the host is missing; write HOST or HOST:PORT, such as 127.0.0.1:{DEFAULT_PORT}"
+        );
+    }
+    if address.bytes().all(|byte| byte.is_ascii_digit()) {
+        bail!(
+            "--attach {address}: the host is missing; write HOST or HOST:PORT, such as 127.0.0.1:{address}"
+        );
+    }
+    if address.contains('/') {
+        bail!(
+            "--attach {address}: a URL is not accepted; write HOST or HOST:PORT, such as 127.0.0.1:{DEFAULT_PORT}"
         );
     }
     match address.rsplit_once(':') {
@@ -382,6 +392,16 @@ mod tests {
         for text in ["", ":9000", "tcp://"] {
             let error = with_port(text).expect_err(text).to_string();
             assert!(error.contains("the host is missing"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_port_alone_and_a_url_are_refused_as_addresses() {
+        let error = with_port("8889").expect_err("a port alone").to_string();
+        assert!(error.contains("the host is missing") && error.contains("127.0.0.1:8889"), "{error}");
+        for text in ["http://127.0.0.1:8888", "http://127.0.0.1", "127.0.0.1:8888/"] {
+            let error = with_port(text).expect_err(text).to_string();
+            assert!(error.contains("a URL is not accepted"), "{error}");
         }
     }
 
