@@ -113,7 +113,9 @@ function emulator.load_rom(path)
   end
   memory.forget()
   if not emulator.yes(emu:loadFile(path)) then
-    local text = "mGBA could not load %s and has given up the running game; load a game in its window"
+    -- mGBA 0.10.1 keeps the running game, 0.10.5 does not.
+    local text = "mGBA could not load %s and may have given up the running game; if it does not continue, load a game "
+      .. "in mGBA's window"
     log.error(text, sentence(path))
     refuse(FAILED, text, sentence(path))
   end

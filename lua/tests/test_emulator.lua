@@ -118,6 +118,8 @@ end)
 test("if mGBA cannot load a ROM, this is an error, and the console is not reset", function()
   begin { platform = 0, loadFile = false, saveStateBuffer = "before" }
   eq(harness.refusal(emulator.exchange_rom, ROM).text:find("given up the running game", 1, true) ~= nil, true)
+  local hint = "may have given up the running game; if it does not continue, load a game in mGBA's window"
+  eq(harness.refusal(emulator.load_rom, ROM).text:find(hint, 1, true) ~= nil, true, "mGBA 0.10.1 keeps the game")
   eq(calls():find("reset", 1, true), nil)
 end)
 
