@@ -13,12 +13,14 @@ pub fn millis(value: f64) -> String {
     thousands(format!("{value:.decimals$}"))
 }
 
-/// A number per second: `0.50`, `63.31`, `1,200`, `112,700`.
+/// A number per second: `0.0050`, `0.50`, `63.31`, `1,200`, `112,700`.
 pub fn rate(value: f64) -> String {
     let decimals = match value.abs() {
         value if value >= 999.95 || (value - value.round()).abs() < 1e-9 => 0,
         value if value >= 99.995 => 1,
-        _ => 2,
+        value if value >= 0.0995 => 2,
+        // Two digits that are not 0.
+        value => (1.0 - value.log10().floor()) as usize,
     };
     thousands(format!("{value:.decimals$}"))
 }
@@ -77,5 +79,9 @@ mod tests {
             ["100%", "99.99%", "99.50%", "97%", "0.1%", "0%"]
         );
         assert_eq!(thousands("-1234567.89"), "-1,234,567.89");
+    }
+    #[test]
+    fn small_rates_are_not_shown_as_0() {
+        assert_eq!([0.001, 0.002, 0.0167, 0.0996, 0.0].map(rate), ["0.0010", "0.0020", "0.017", "0.10", "0"]);
     }
 }
