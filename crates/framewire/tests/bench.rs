@@ -233,7 +233,6 @@ fn a_search_without_a_limit_fails() {
 }
 
 fn answer_slowly(stream: TcpStream) -> Option<()> {
-    use std::io::Write;
     let mut out = stream.try_clone().ok()?;
     let mut message = String::new();
     for line in BufReader::new(stream).lines() {
@@ -247,6 +246,44 @@ fn answer_slowly(stream: TcpStream) -> Option<()> {
         }
     }
     None
+}
+
+#[cfg(unix)]
+#[test]
+fn a_low_limit_on_open_files_does_not_limit_the_connections() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_secs(2));
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                    .ok()?;
+                // The end of the connection is not a reset.
+                stream.read_to_end(&mut Vec::new()).ok()
+            });
+        }
+    });
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new("sh");
+    without_settings(&mut command);
+    // The tester raises the soft limit.
+    command.args([
+        "-c",
+        "ulimit -S -n 64 && exec \"$@\"",
+        "sh",
+        PROGRAM,
+        "bench",
+        &url,
+        "--emulator",
+        "none",
+    ]);
+    command.args(["-r", "100", "-d", "1s", "--json"]).arg(json.path());
+    assert!(command.output().unwrap().status.success());
+    let report = Report::from_json(&std::fs::read_to_string(json.path()).unwrap()).unwrap();
+    assert_no_failures(&report.rows[0]);
+    assert!(report.rows[0].connections > 64, "{}", report.rows[0].connections);
 }
 
 #[test]

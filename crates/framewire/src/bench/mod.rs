@@ -26,7 +26,7 @@ use std::time::SystemTime;
 use framewire_loadtest::Stop;
 use framewire_loadtest::report::{Report, Verdict, markdown};
 
-use crate::process::{INTERRUPTED, stop_signal};
+use crate::process::{INTERRUPTED, set_limit, stop_signal};
 use measure::Bench;
 use output::Output;
 use target::BenchTarget;
@@ -66,6 +66,8 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     let plans: Vec<_> = plans.into_iter().map(|plan| measured.fit(plan)).collect::<Result<_, _>>()?;
     let started = SystemTime::now();
     let output = Output::prepare(args, started)?;
+    // A pool can have more connections than the usual limit on open files allows.
+    set_limit(false);
     let stop = Stop::default();
     stop_on_signals(&stop)?;
     if !args.skip_check {
