@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::{EmulatorError, Pending, Run};
+use framewire_emulator::{EmulatorError, Kind, Pending, Run};
 use framewire_protocol::run::RunSteps;
 use framewire_protocol::{Batch, MAX_ADVANCE, Op, OpError, Outcome, Value};
 use tokio::time::timeout;
@@ -210,6 +210,10 @@ impl Served {
         let why = match (state.problem, state.run) {
             (Some(problem), _) => problem,
             (None, Run::Paused) => "the emulator is paused; POST /v1/resume continues it".to_owned(),
+            (None, Run::Running) if state.kind == Kind::Embedded => {
+                "a program on the emulator's channel decides when frames run, or the speed is very low"
+                    .to_owned()
+            }
             (None, _) => "the emulator is paused in its window, or has no ROM".to_owned(),
         };
         Err(EmulatorError::Deadline(format!("no frame ran while waiting: {why}")))

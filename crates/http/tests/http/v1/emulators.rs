@@ -15,14 +15,18 @@ use super::problems::problem;
 use super::{ok, posted};
 use crate::support::{Server, field, repository};
 
-/// Another emulator with the demo game, paused.
-pub fn served(name: &str) -> Served {
-    let config = Config {
-        paused: true,
+/// The settings of an embedded core with the demo game.
+fn config(paused: bool) -> Config {
+    Config {
+        paused,
         console: || Box::new(crate::console::collect as fn(Level, &str)),
         ..Config::new(Rom::File(repository("rom/framewire-demo.gba")))
-    };
-    let emulator = Arc::new(Embedded::start(config).unwrap());
+    }
+}
+
+/// Another emulator with the demo game, paused.
+pub fn served(name: &str) -> Served {
+    let emulator = Arc::new(Embedded::start(config(true)).unwrap());
     Served::new(name, emulator)
 }
 
@@ -59,6 +63,28 @@ fn routes_about_all_emulators_refuse_the_name_of_an_emulator_that_does_not_exist
         assert_eq!(error["detail"], r#"no emulator is called "third"; there are: demo, second"#, "{path}");
     }
     problem(&server.request("DELETE", "/v1/snapshots/none?emulator=demo&emulator=demo", b""), 400);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_wait_says_that_a_program_on_a_channel_decides_when_frames_run() {
+    use framewire_channel::{Endpoint, Options};
+
+    let name = format!("http-test-{}", std::process::id());
+    let emulator = Embedded::start_on_channel(config(false), &name).unwrap();
+    let server = Server::with(|app| {
+        app.deadline = Duration::from_millis(300);
+        app.emulators.add(Served::new("channel", Arc::new(emulator))).unwrap();
+    });
+    let patience = Some(Duration::from_secs(10));
+    let mut client = Endpoint::connect(&name, patience, Options::default()).unwrap();
+    // Takes the clock, so frames run only when this client requests them.
+    client.send(&[64, 0, 0, 0, 0, 0, 0, 0], patience).unwrap();
+    assert_eq!(client.receiver.receive(patience).unwrap()[0], 72);
+    let reply = server.request("POST", "/v1/wait?emulator=channel", br#"{"until": "0", "frames": 100}"#);
+    let error = problem(&reply, 504);
+    let reason = "a program on the emulator's channel decides when frames run";
+    assert!(error["detail"].as_str().unwrap().contains(reason), "{error}");
 }
 
 /// Writes a memory map with one byte, and sets its modification time to `age` seconds ago.
