@@ -40,8 +40,12 @@ local function start_emulator()
     local quietly = 'exec "$0" serve --channel "$1" --listen 127.0.0.1:0 --quiet >/dev/null'
     assert(worker.become { "sh", "-c", quietly, options.program, options.channel })
   end))
-  local game, message = emulator.connect(options.channel, { wait = 10 })
-  if game then return game end
+  local deadline = time.monotonic() + 10
+  local game, message
+  repeat
+    game, message = emulator.connect(options.channel)
+    if game then return game end
+  until process:wait(0) or time.monotonic() >= deadline
   fail(("%s\nDoes the program %s exist? `make build` builds it; --program selects another.")
     :format(message, options.program))
 end

@@ -426,6 +426,16 @@ check.test("bot.lua gets at least ten times as many points as an idle player", f
   check.contains(output, "decisions/s")
 end)
 
+check.test("bot.lua does not wait for an emulator that could not be started", function()
+  local seconds = process.timed(function()
+    local command = 'luajit "%s/bot.lua" --start --program /nonexistent --channel %s'
+    local code, said = process.start(command:format(check.root, name)).finish()
+    check.equal(code, 1)
+    check.contains(said, "Does the program /nonexistent exist?")
+  end)
+  assert(seconds < 5, "it waited for " .. seconds .. " s")
+end)
+
 check.test("bot.lua says how to start an emulator", function()
   local wrong, said = process.start(('luajit "%s/bot.lua" --core 5000'):format(check.root)).finish()
   check.equal(wrong, 1)
