@@ -156,7 +156,7 @@ fn a_channel_that_cannot_be_created_is_logged_once_and_created_later() {
 }
 
 #[test]
-fn the_log_says_that_a_client_reads_no_replies() {
+fn the_log_says_why_a_channel_ended() {
     static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let config = Config {
         console: || Box::new(|_, line| LINES.lock().expect("the lines").push(line.to_owned())),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 use framewire_libmgba::Level;
-use framewire_protocol::{Access, Effect, Frame, Op};
+use framewire_protocol::{Access, DecodeError, Effect, Frame, Op};
 
 use super::bounds;
 use super::driver::{Driver, NextFrame, ThreadWaker};
@@ -59,7 +59,35 @@ struct ChannelClient {
     /// The machine's `ticks` when the channel was created.
     since: u64,
     /// Why the client is gone; `None` while it is there.
-    gone: Option<Error>,
+    gone: Option<End>,
+}
+
+/// Why a channel ends.
+enum End {
+    /// The client has left, or its channel failed.
+    Channel(Error),
+    /// The client has sent a message that is not valid. It probably uses another version of the protocol.
+    Malformed(DecodeError),
+}
+
+impl End {
+    /// What to log; `None` if the client has just left.
+    fn problem(&self) -> Option<String> {
+        match self {
+            End::Channel(Error::Closed | Error::Died) => None,
+            End::Channel(Error::Timeout) => {
+                Some("there was no room for a reply, because the client read no replies".to_owned())
+            }
+            End::Channel(error) => Some(error.to_string()),
+            End::Malformed(error) => Some(format!("the client sent a malformed message: {error}")),
+        }
+    }
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> End {
+        End::Channel(error)
+    }
 }
 
 impl ChannelHost {
@@ -81,17 +109,9 @@ impl ChannelHost {
     /// If the client is gone, replaces its channel with a new one. If there is no channel, tries again to create one.
     fn reopen(&mut self, machine: &mut Machine) {
         if let Some(client) = self.client.take() {
-            if let Some(error) = &client.gone
-                && !matches!(error, Error::Closed | Error::Died)
-            {
-                let reason = match error {
-                    Error::Timeout => {
-                        "there was no room for a reply, because the client read no replies".to_owned()
-                    }
-                    error => error.to_string(),
-                };
+            if let Some(problem) = client.gone.as_ref().and_then(End::problem) {
                 let message = format!(
-                    "channel {:?}: {reason}; the channel was closed, and the next client gets a new one",
+                    "channel {:?}: {problem}; the channel was closed, and the next client gets a new one",
                     self.name
                 );
                 (machine.console)(Level::Warn, &message);
@@ -129,9 +149,9 @@ impl Driver for ChannelHost {
             self.reopen(machine);
         }
         if let Some(client) = &mut self.client
-            && let Err(error) = client.serve(machine)
+            && let Err(end) = client.serve(machine)
         {
-            client.gone = Some(error);
+            client.gone = Some(end);
         }
     }
 
@@ -163,7 +183,7 @@ impl Driver for ChannelHost {
             if client.steps == 0
                 && let Err(error) = client.answer_done(machine)
             {
-                client.gone = Some(error);
+                client.gone = Some(error.into());
             }
         }
     }
@@ -172,7 +192,7 @@ impl Driver for ChannelHost {
         match &mut self.client {
             Some(client) => match client.endpoint.receiver.wait(Some(limit), stop) {
                 Ok(_) | Err(Error::Timeout) => {}
-                Err(error) => client.gone = Some(error),
+                Err(error) => client.gone = Some(error.into()),
             },
             None => {
                 let end = Instant::now() + limit.min(RETRY);
@@ -191,7 +211,7 @@ impl Driver for ChannelHost {
         {
             // `wait` reports that the client is gone only when every message has been read, and no message is read
             // before the requested frames have run.
-            client.gone = Some(error);
+            client.gone = Some(error.into());
         }
     }
 }
@@ -222,7 +242,7 @@ impl ChannelClient {
     }
 
     /// Serves messages until there are no more, the time is up, or a requested frame has to run first.
-    fn serve(&mut self, machine: &mut Machine) -> Result<(), Error> {
+    fn serve(&mut self, machine: &mut Machine) -> Result<(), End> {
         let mut end = None;
         while self.steps == 0 {
             let message = match self.endpoint.receiver.try_receive()? {
@@ -231,11 +251,11 @@ impl ChannelClient {
             };
             match message {
                 Ok(message) => self.handle(message, machine)?,
-                // The client probably uses another version of the protocol. Send it the reason and close the channel.
+                // Send the client the reason and close the channel.
                 Err(error) => {
                     let goodbye = Frame::Goodbye(format!("malformed message: {error}"));
                     self.send(&message::frame_bytes(&goodbye))?;
-                    return Err(Error::Damaged("a client sent a malformed message"));
+                    return Err(End::Malformed(error));
                 }
             }
             let now = Instant::now();
