@@ -5,6 +5,7 @@
 #include <mgba/core/serialize.h>
 #include <mgba/internal/gb/gb.h>
 #include <mgba/internal/gb/io.h>
+#include <mgba/internal/gb/renderers/software.h>
 #include <mgba/internal/gb/serialize.h>
 #include <mgba/internal/gb/video.h>
 #include <mgba/internal/gba/gba.h>
@@ -265,6 +266,21 @@ static void finish_unused_save(struct fw_core* self, struct mStateExtdata* extra
 	}
 }
 
+/* While the screen of a Game Boy is off, libmgba fills the picture with a colour that is not always the one in the state:
+ * white, until the game changes the first colour of its palette. The picture in the state shows the colour. */
+static void restore_blank(struct mCore* core, struct mStateExtdata* extra) {
+	struct mStateExtdataItem picture;
+	if (core->platform(core) != mPLATFORM_GB || !mStateExtdataGet(extra, EXTDATA_SCREENSHOT, &picture)) {
+		return;
+	}
+	struct GB* gb = core->board;
+	bool off = !GBRegisterLCDCIsEnable(gb->memory.io[GB_REG_LCDC]) && !(gb->model & GB_MODEL_SGB);
+	if (off && picture.data && picture.size >= (int32_t) sizeof(color_t)) {
+		struct GBVideoSoftwareRenderer* renderer = (struct GBVideoSoftwareRenderer*) gb->video.renderer;
+		memcpy(&renderer->palette[0], picture.data, sizeof(color_t));
+	}
+}
+
 int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int flags) {
 	struct mCore* core = self->core;
 	struct VFile* vf = VFileFromConstMemory(data, len);
@@ -302,6 +318,9 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 		}
 		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);
 		finish_unused_save(self, &extra, flags);
+		if (flags & SAVESTATE_SCREENSHOT) {
+			restore_blank(core, &extra);
+		}
 	}
 	mappedMemoryFree(found, size);
 	mStateExtdataDeinit(&extra);

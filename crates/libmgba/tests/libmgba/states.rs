@@ -47,6 +47,31 @@ fn the_same_frames_after_a_state_have_the_same_result() {
     assert_eq!(ends[0], ends[1]);
 }
 
+/// While the screen is off, the picture is white, or has a colour that the game has set meanwhile.
+#[test]
+fn a_state_restores_the_picture_of_a_game_boy_whose_screen_is_off() {
+    const SCREEN: u32 = 0xFF40;
+    const SHADES: u32 = 0xFF47;
+    for darkened in [false, true] {
+        let mut core = gb_core();
+        core.reset();
+        core.write8(SHADES, 0xFF);
+        run(&mut core, 1);
+        core.write8(SCREEN, 0x11);
+        run(&mut core, 1);
+        if darkened {
+            core.write8(SHADES, 0xAA);
+        }
+        run(&mut core, 1);
+        let state = core.save_state(flags::ALL).unwrap();
+        run(&mut core, 1);
+        let then = core.frame().to_rgb();
+        core.load_state(&state, flags::ALL).unwrap();
+        run(&mut core, 1);
+        assert!(core.frame().to_rgb() == then, "{:?} and then {:?}", &then[..3], &core.frame().to_rgb()[..3]);
+    }
+}
+
 #[test]
 fn states_can_be_exchanged_with_scripts() {
     let mut core = gba_core();
