@@ -281,6 +281,19 @@ static void restore_blank(struct mCore* core, struct mStateExtdata* extra) {
 	}
 }
 
+/* Restores the shades of a Super Game Boy 2. libmgba restores them for the first Super Game Boy only. */
+static void restore_shades(struct mCore* core) {
+	static const uint8_t registers[] = { GB_REG_BGP, GB_REG_OBP0, GB_REG_OBP1 };
+	const struct GB* gb = core->board;
+	if (core->platform(core) != mPLATFORM_GB || gb->model != GB_MODEL_SGB2) {
+		return;
+	}
+	struct GBVideoRenderer* renderer = gb->video.renderer;
+	for (size_t i = 0; i < sizeof(registers); ++i) {
+		renderer->writeVideoRegister(renderer, registers[i], gb->memory.io[registers[i]]);
+	}
+}
+
 int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int flags) {
 	struct mCore* core = self->core;
 	struct VFile* vf = VFileFromConstMemory(data, len);
@@ -318,6 +331,7 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 		}
 		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);
 		finish_unused_save(self, &extra, flags);
+		restore_shades(core);
 		if (flags & SAVESTATE_SCREENSHOT) {
 			restore_blank(core, &extra);
 		}

@@ -73,6 +73,23 @@ fn a_state_restores_the_picture_of_a_game_boy_whose_screen_is_off() {
 }
 
 #[test]
+fn a_state_restores_the_shades_of_both_super_game_boys() {
+    for model in [GbModel::Sgb, GbModel::Sgb2] {
+        let hardware = Hardware { gb_model: Some(model), ..Hardware::default() };
+        let options = Options { hardware, ..Options::default() };
+        let mut core = Core::from_bytes_with(&gb("FRAMEWIRE"), &options).unwrap();
+        core.write8(0xFF47, 0x1B); // BGP: dark and light are exchanged
+        run(&mut core, 2);
+        let state = core.save_state(flags::ALL).unwrap();
+        run(&mut core, 1);
+        let then = core.frame().to_rgb();
+        core.load_state(&state, flags::ALL).unwrap();
+        run(&mut core, 1);
+        assert!(core.frame().to_rgb() == then, "{model:?}");
+    }
+}
+
+#[test]
 fn states_can_be_exchanged_with_scripts() {
     let mut core = gba_core();
     run(&mut core, 5);
