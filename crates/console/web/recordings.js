@@ -106,14 +106,15 @@ export class RecordingsPanel {
   }
 
   async #record() {
-    const name = fileName(this.#name.value) || freeName("recording", this.#names);
+    const entered = this.#name.value;
+    const name = fileName(entered) || freeName("recording", this.#names);
     const replace = this.#names.includes(name);
     const detail = "There is a recording with this name.";
     if (replace && !(await confirm(this.#app.api, `Replace ${name}?`, detail, "Replace"))) return;
     /** @type {ActiveRecording | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.startRecording(name, replace)));
     if (!begun) return;
-    this.#name.value = "";
+    if (this.#name.value === entered) this.#name.value = "";
     await this.#polling.now();
   }
 

@@ -72,7 +72,8 @@ export class SnapshotsPanel {
   }
 
   async #save() {
-    const name = fileName(this.#name.value) || freeName("snapshot", this.#names);
+    const entered = this.#name.value;
+    const name = fileName(entered) || freeName("snapshot", this.#names);
     const replace = this.#names.includes(name);
     const detail = "There is a snapshot with this name.";
     if (replace && !(await confirm(this.#app.api, `Replace ${name}?`, detail, "Replace"))) return;
@@ -80,7 +81,7 @@ export class SnapshotsPanel {
     const saved = await attempt(() => this.#app.api.act(actions.saveSnapshot(name, replace)));
     if (saved) {
       toast(`Saved ${saved.name}.`);
-      this.#name.value = "";
+      if (this.#name.value === entered) this.#name.value = "";
     }
     await this.#polling.now();
   }

@@ -98,7 +98,8 @@ export class WatchesPanel {
     setText(this.#problem, problem ?? "");
     if (problem !== undefined) return;
     watchExpression(text);
-    this.#input.value = "";
+    // Meanwhile, the user may have entered the next one.
+    if (this.#input.value.trim() === text) this.#input.value = "";
   }
 
   /** @param {boolean} visible */

@@ -1156,3 +1156,38 @@ test("long names do not make the page of a phone wider", async ({ page, server }
   await expect(log).toContainText(`Replay ${name}`);
   expect(await width(), "log").toBe(360);
 });
+
+test("what is entered while an answer is on its way stays in the field", async ({
+  page,
+  console: opened,
+}) => {
+  await page.route(/\/v1\/(snapshots|recordings)$/, async (route) => {
+    if (route.request().method() === "POST") await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.continue();
+  });
+  for (const [tool, label, button] of [
+    ["Snapshots", "Name of the snapshot", "Save now"],
+    ["Recordings", "Name of the recording", "Record"],
+  ] as const) {
+    const panel = await opened.tab(tool);
+    const name = panel.getByLabel(label);
+    await name.fill("first");
+    const answered = page.waitForResponse((response) => response.request().method() === "POST");
+    await panel.getByRole("button", { name: button, exact: true }).click();
+    await name.fill("second");
+    await (await answered).finished();
+    await expect(panel.locator("strong", { hasText: "first" })).toBeVisible();
+    await expect(name).toHaveValue("second");
+  }
+  await refuseCalls(page, ({ method }) =>
+    method === "subscribe" ? new Promise((answer) => setTimeout(answer, 500, { detail: "" })) : undefined,
+  );
+  await page.reload();
+  const panel = await opened.tab("Watches");
+  const expression = panel.getByLabel("Expression to watch");
+  await expression.fill("score");
+  await panel.getByRole("button", { name: "Watch", exact: true }).click();
+  await expression.fill("lives");
+  await expect(panel.locator(".watch .name")).toHaveText(["score"]);
+  await expect(expression).toHaveValue("lives");
+});
