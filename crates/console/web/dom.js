@@ -50,6 +50,26 @@ export function refill(element, ...children) {
 }
 
 /**
+ * Shows an element for each item of a list. Items that were there before, with equal contents, keep their elements.
+ * @template T
+ * @param {Element} list
+ * @param {ReadonlyMap<string, Element>} before The result of the last call, or an empty map.
+ * @param {readonly T[]} items
+ * @param {(item: T) => Element} make
+ * @returns {ReadonlyMap<string, Element>} The elements, by the contents of their items.
+ */
+export function refillWith(list, before, items, make) {
+  /** @type {Map<string, Element>} */
+  const elements = new Map();
+  for (const item of items) {
+    const key = JSON.stringify(item);
+    elements.set(key, before.get(key) ?? make(item));
+  }
+  refill(list, ...elements.values());
+  return elements;
+}
+
+/**
  * The element of `index.html` with this id.
  * @type {(id: string) => HTMLElement}
  */

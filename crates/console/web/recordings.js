@@ -5,7 +5,7 @@ import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
 import { about, button, choice, disable, emptyEntry, entryButton, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
-import { el, fill, setText } from "./dom.js";
+import { el, fill, refillWith, setText } from "./dom.js";
 import { RATE } from "./gif.js";
 import { icon } from "./icons.js";
 import { fileName, freeName } from "./names.js";
@@ -66,6 +66,8 @@ export class RecordingsPanel {
   #replay;
   #polling = new Polling(() => this.#refresh());
   #shown = "";
+  /** The entries of the list. @type {ReadonlyMap<string, Element>} */
+  #rows = new Map();
   /** @type {readonly string[]} */
   #names = [];
   /** Whether a recording runs, as far as the page knows. Other clients can begin one too. */
@@ -178,7 +180,8 @@ export class RecordingsPanel {
       return;
     }
     const newest = [...recordings].sort((a, b) => Date.parse(b.time) - Date.parse(a.time));
-    fill(this.#list, ...newest.map((recording) => this.#row(recording, attached)));
+    const items = newest.map((recording) => ({ ...recording, attached }));
+    this.#rows = refillWith(this.#list, this.#rows, items, (item) => this.#row(item, attached));
   }
 
   /** @type {(recording: Recording, attached: boolean) => HTMLElement} */

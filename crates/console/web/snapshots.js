@@ -6,7 +6,7 @@ import { attempt, textOf } from "./app.js";
 import { Comparison } from "./compare.js";
 import { button, emptyEntry, entryButton, field, lineForm } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
-import { el, fill } from "./dom.js";
+import { el, fill, refillWith } from "./dom.js";
 import { fileButton, loadState } from "./files.js";
 import { fileName, freeName } from "./names.js";
 import { Polling } from "./polling.js";
@@ -36,6 +36,8 @@ export class SnapshotsPanel {
   #polling = new Polling(() => this.#refresh());
   /** The snapshots that the list shows, as JSON; empty if the list has to be made again. */
   #shown = "";
+  /** The entries of the list. @type {ReadonlyMap<string, Element>} */
+  #cards = new Map();
   #comparison;
   /** @type {readonly string[]} */
   #names = [];
@@ -63,6 +65,8 @@ export class SnapshotsPanel {
     this.element = el("div", {}, form, files, this.#list, this.#comparison.element);
     app.api.emulator.follow(() => {
       this.#shown = "";
+      // The pictures' URLs contain the emulator.
+      this.#cards = new Map();
     });
   }
 
@@ -126,7 +130,7 @@ export class SnapshotsPanel {
       return;
     }
     const newest = [...snapshots].sort((a, b) => Date.parse(b.time) - Date.parse(a.time));
-    fill(this.#list, ...newest.map((snapshot) => this.#card(snapshot)));
+    this.#cards = refillWith(this.#list, this.#cards, newest, (snapshot) => this.#card(snapshot));
   }
 
   /** @type {(snapshot: Snapshot) => HTMLElement} */

@@ -1191,3 +1191,25 @@ test("what is entered while an answer is on its way stays in the field", async (
   await expect(panel.locator(".watch .name")).toHaveText(["score"]);
   await expect(expression).toHaveValue("lives");
 });
+
+test("an entry of a list keeps the focus while other clients add entries", async ({
+  console: page,
+  server,
+}) => {
+  const record = async (name: string): Promise<void> => {
+    await server.json("/v1/recordings", { name });
+    await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
+  };
+  for (const [tool, verb, add] of [
+    ["Snapshots", "Rename", async (name: string) => void (await server.json("/v1/snapshots", { name }))],
+    ["Recordings", "Download", record],
+  ] as const) {
+    await add("ours");
+    const panel = await page.tab(tool);
+    const button = panel.getByRole("button", { name: `${verb} ours` });
+    await button.focus();
+    await add("theirs");
+    await expect(panel.getByRole("listitem").first()).toContainText("theirs");
+    await expect(button).toBeFocused();
+  }
+});
