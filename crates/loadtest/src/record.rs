@@ -171,7 +171,8 @@ impl Record {
         self.counts.bytes_sent += ended.trace.bytes_sent;
         self.counts.bytes_received += ended.trace.bytes_received;
         if let Some(took) = connecting {
-            self.connect.record(took);
+            // Only the sum of the times is known.
+            (0..connected).for_each(|_| self.connect.record(took / connected));
         }
         if let Some(status) = status {
             *self.statuses.entry(status).or_default() += 1;

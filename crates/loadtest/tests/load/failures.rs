@@ -160,6 +160,16 @@ fn requests_are_not_sent_when_no_connection_became_free() {
 }
 
 #[test]
+fn each_connection_of_a_retried_request_has_a_time() {
+    let server = Server::start(|number| if number % 2 == 0 { Action::Close } else { Action::Echo });
+    let retries = Retries::new([Duration::from_millis(1)]);
+    let reuse = Reuse { keep_alive: false, retries, ..Reuse::default() };
+    let row = crate::run(server.port, reuse, &crate::plan(20.0, SECOND));
+    assert_eq!((row.requests, row.connections), (20, row.connect.count), "{row:?}");
+    assert!(row.retries > 0);
+}
+
+#[test]
 fn three_tries_hide_two_failures() {
     let server = Server::start(|number| if number % 3 < 2 { Action::Close } else { Action::Echo });
     let retries = Retries::new([Duration::from_millis(1); 2]);
