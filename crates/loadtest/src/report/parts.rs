@@ -196,7 +196,8 @@ pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
     }
     if let Some(Verdict { goal, missed }) = &report.verdict {
         if missed.is_empty() {
-            add(Kind::Good, format!("Every run meets {goal}."));
+            let runs = if report.cut_short { "Every run so far" } else { "Every run" };
+            add(Kind::Good, format!("{runs} meets {goal}."));
         } else {
             let loads: Vec<&str> = missed.iter().map(|(load, _)| load.as_str()).collect();
             add(Kind::Bad, format!("Missed {goal} at {}.", loads.join(", ")));

@@ -59,6 +59,20 @@ fn a_page_says_which_runs_missed_the_goal_and_each_warning_once() {
 }
 
 #[test]
+fn a_report_that_was_cut_short_does_not_say_that_every_run_meets_the_goal() {
+    let plan = crate::plan(50.0, Duration::from_secs(1));
+    let goal: Goal = "success=100%".parse().unwrap();
+    let rows = vec![Row { asked: Some(50.0), success: 100.0, ..Row::default() }];
+    let verdict = Some(Verdict::of(&goal, &rows));
+    for (cut_short, sentence) in
+        [(false, "- Every run meets success=100%."), (true, "- Every run so far meets")]
+    {
+        let report = Report { verdict: verdict.clone(), cut_short, ..report(&plan, rows.clone()) };
+        assert!(markdown::report(&report).contains(sentence), "{}", markdown::report(&report));
+    }
+}
+
+#[test]
 fn json_is_read_back_and_pages_are_complete() {
     let (plan, rows) = rows(Duration::ZERO);
     let report = report(&plan, rows);
