@@ -225,6 +225,9 @@ impl Marker {
         self.buffer.drain(..end + marker::END.len());
         self.searched = 0;
         let ticket = self.answered;
+        if ticket == self.sent {
+            return Err(Failure::Other("the script sent a reply that answers no message".to_owned()));
+        }
         self.answered = ticket.wrapping_add(1);
         let answer = if text == marker::ERROR.as_bytes() { Err(refused(marker::ERROR)) } else { Ok(text) };
         Ok(Some((ticket, answer)))
@@ -240,6 +243,7 @@ mod tests {
         let stream = b"one<|END|><|END|>th<|ree<|END|>";
         for size in 1..=stream.len() {
             let mut codec = Dialect::marker().codec();
+            (0..3).for_each(|_| _ = codec.encode(b"message", &mut Vec::new()));
             let mut answers = Vec::new();
             for piece in stream.chunks(size) {
                 codec.receive(piece).unwrap();

@@ -266,8 +266,8 @@ async fn a_late_reply_reaches_no_other_request() {
 #[tokio::test]
 async fn a_connection_with_a_surplus_reply_is_not_used_again() {
     let endpoint = Endpoint::start(|_| Act::Surplus);
-    for strategy in [Strategy::Single, Strategy::Pool] {
-        let session = endpoint.session(strategy, &Dialect::marker());
+    for strategy in [Strategy::Single, Strategy::Pool, Strategy::Mux] {
+        let session = endpoint.session_within(Duration::from_secs(5), strategy, &Dialect::marker());
         for message in [b"one", b"two"] {
             assert_eq!(exchange(&session, message).await, Ok((message.to_vec(), 1)), "{strategy}");
         }
