@@ -559,6 +559,18 @@ fn an_option_without_an_effect_is_refused() {
 }
 
 #[test]
+fn http2_does_not_apply_to_another_server_with_the_counter() {
+    let server = Server::start();
+    // The target accepts connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let counter = format!("{}/v1/emulator", server.http);
+    let run = ["--http2", "--emulator", &counter, "-r", "5", "-d", "500ms", "--timeout", "500ms"];
+    let report = report(&[&[url.as_str()], &run[..]].concat());
+    assert_eq!(report.target.counter.as_deref(), Some("frames"));
+}
+
+#[test]
 fn a_counter_that_the_target_does_not_have_is_an_error() {
     let server = Server::start();
     let output = bench(&[&server.http, "-d", "500ms", "--counter", "frmae"]);

@@ -62,12 +62,13 @@ pub struct Http {
 
 impl Http {
     /// A target for another request: `GET` of `url`. If `url` is on the same server, the request has the headers of
-    /// the other requests.
+    /// the other requests, and uses HTTP/2 if they do.
     pub fn with_path(&self, url: &Url) -> anyhow::Result<HttpTarget> {
         let same = url.authority() == self.url.authority();
         let headers = if same { self.headers.clone() } else { Vec::new() };
         let unix_socket = self.options.unix_socket.clone().filter(|_| same);
-        let options = HttpOptions { reuse: Reuse::default(), unix_socket, ..self.options.clone() };
+        let http2 = self.options.http2 && same;
+        let options = HttpOptions { reuse: Reuse::default(), unix_socket, http2, ..self.options.clone() };
         Ok(HttpTarget::new(url, &[Request { headers, ..Request::get(&url.path) }], &options)?)
     }
 
