@@ -188,6 +188,7 @@ fn settings_of_games_that_serve_refuses_are_reported() {
         (vec!["--cheats", &text], text.as_str()),
         (vec!["--save", &missing], "cannot write"),
         (vec!["--save", folder.path().to_str().unwrap()], "is not a file"),
+        (vec!["--save", &rom], "is the game itself"),
         (vec!["--cheats", "other=a.cheats"], "--cheats other=a.cheats: there is no emulator other"),
         (vec!["--rom", &two, "--save", "a.sav"], "--save a.sav: say for which emulator it is"),
     ] {

@@ -505,6 +505,39 @@ fn a_game_uses_the_save_file_from_the_settings() {
     assert!(refused.to_string().contains("cannot write"), "{refused}");
 }
 
+#[test]
+fn a_game_is_not_overwritten_with_its_save() {
+    let home = Home::new();
+    let game = home.path("game.gba");
+    let mods = Mods { save: Some(home.path("./game.gba")), ..Mods::default() };
+    let settings = config(Speed::Times(1.0), true, vec![]);
+    let refused =
+        Embedded::start(Config { rom: Rom::File(game.clone()), mods, ..settings }).err().expect("an error");
+    assert!(refused.to_string().contains("is the game itself"), "{refused}");
+
+    let emulator = home.start();
+    let error = refusal(&emulator, load(&game, false));
+    assert!(error.message.contains("is the game itself"), "{error}");
+    poke(&emulator, 4);
+    drop(emulator);
+    assert_eq!((fs::read(&game).expect("the game"), first(&home.save())), (DEMO.to_vec(), Some(4)));
+
+    // The save of this game would have the name of the game.
+    fs::write(home.path("rom.sav"), DEMO).expect("written");
+    let emulator = home.start_game("rom.sav", vec![]);
+    assert!(problem(&emulator).contains("is the game itself"), "{}", problem(&emulator));
+    poke(&emulator, 5);
+    drop(emulator);
+    assert_eq!(fs::read(home.path("rom.sav")).expect("the game"), DEMO);
+
+    let script = script(&format!("emu:loadSaveFile({game:?}, false)"));
+    let emulator = home.start_with(vec![script.path().to_owned()]);
+    poke(&emulator, 6);
+    wait_for("the problem", || problem(&emulator).contains("is the game itself"));
+    drop(emulator);
+    assert_eq!(fs::read(&game).expect("the game"), DEMO);
+}
+
 /// When a replay ends, it loads the state from before the replay. So during a replay, a save that this state does not
 /// contain must not be changed.
 #[test]

@@ -220,7 +220,7 @@ fn mods(settings: &Settings, name: &str, rom: Option<&Path>) -> anyhow::Result<(
     for file in &mods.cheats {
         cheats.load(&mut core, file)?;
     }
-    mods.save.map_or(Ok(()), |save| check_save(&save).map_err(anyhow::Error::msg))
+    mods.save.map_or(Ok(()), |save| check_save(&save, core.path()).map_err(anyhow::Error::msg))
 }
 
 #[cfg(feature = "embedded")]

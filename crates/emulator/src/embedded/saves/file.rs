@@ -8,6 +8,8 @@ use std::sync::Arc;
 use framewire_libmgba::MAX_SAVE_SIZE;
 use parking_lot::Mutex;
 
+use super::check_is_not_game;
+
 /// If another program has changed a save file, the file is copied before it is replaced. This is the largest number of
 /// copies of one save file.
 const COPIES: u32 = 99;
@@ -67,15 +69,16 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     read_from(&open_to_read(path)?).map_err(|error| unreadable(path, &error))
 }
 
-/// Checks that a save file can be read and written, or created if it does not exist. Changes nothing, and does not
-/// check whether another emulator uses the file.
+/// Checks that a save file of `game` can be read and written, or created if it does not exist. Changes nothing, and
+/// does not check whether another emulator uses the file.
 ///
 /// # Errors
 /// If it cannot be used; the error is the reason.
-pub fn check(path: &Path) -> Result<(), String> {
+pub fn check(path: &Path, game: &Path) -> Result<(), String> {
     if is_null(path) {
         return Ok(());
     }
+    check_is_not_game(path, game)?;
     let path = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
     let problem = if path.exists() {
         read(&path)?;

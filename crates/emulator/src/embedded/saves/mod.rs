@@ -187,8 +187,9 @@ impl Saves {
             // Remove the temporary files of processes that were killed while they wrote.
             let _ = framewire_files::remove_abandoned(folder);
         }
-        let opened =
-            self.open(&path).unwrap_or_else(|problem| Opened { problem: Some(problem), ..Opened::default() });
+        let opened = self
+            .open(core, &path)
+            .unwrap_or_else(|problem| Opened { problem: Some(problem), ..Opened::default() });
         if let Err(error) = self.put_in(core, &path, opened) {
             self.problems.set_opening(&path, Some(error.message));
         }
@@ -209,7 +210,7 @@ impl Saves {
     pub fn load(&mut self, core: &mut Core, path: &Path) -> Result<(), OpError> {
         // The current save may belong to the same file, so its latest changes must be written first.
         self.hand_over_all(core);
-        let opened = self.open(path).map_err(OpError::failed)?;
+        let opened = self.open(core, path).map_err(OpError::failed)?;
         if let Some(problem) = opened.problem {
             return Err(OpError::failed(problem));
         }
@@ -251,7 +252,8 @@ impl Saves {
     }
 
     /// Opens a save file. If the file is already open here, writes its latest changes first.
-    fn open(&mut self, path: &Path) -> Result<Opened, String> {
+    fn open(&mut self, core: &Core, path: &Path) -> Result<Opened, String> {
+        check_is_not_game(path, core.path())?;
         if let Some(file) = self.flush_open(path) {
             return file.reopen();
         }
@@ -278,7 +280,7 @@ impl Saves {
         new.reverse();
         for (id, loaded_from, bytes, in_use) in new {
             let newer = loaded_from.as_ref().is_some_and(|path| self.settle(core, path, now));
-            let adopted = self.adopt(id, loaded_from, bytes);
+            let adopted = self.adopt(core, id, loaded_from, bytes);
             if newer
                 && in_use
                 && let Some(opened) = adopted
@@ -311,9 +313,15 @@ impl Saves {
 
     /// Begins to track a save that a script has loaded. libmgba has already read the save's file; this opens the file
     /// and returns it. Returns `None` if the file is not known or cannot be opened.
-    fn adopt(&mut self, id: SaveId, loaded_from: Option<PathBuf>, bytes: Vec<u8>) -> Option<Opened> {
+    fn adopt(
+        &mut self,
+        core: &Core,
+        id: SaveId,
+        loaded_from: Option<PathBuf>,
+        bytes: Vec<u8>,
+    ) -> Option<Opened> {
         let opened = match &loaded_from {
-            Some(path) => self.open(path),
+            Some(path) => self.open(core, path),
             None => Err("a script loaded it from an unknown file; what the game saves is lost".to_owned()),
         };
         let (opened, problem) = match opened {
@@ -341,6 +349,14 @@ impl Saves {
 fn real_path(path: &Path) -> PathBuf {
     let in_folder = || Some(std::fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?));
     std::fs::canonicalize(path).ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
+}
+
+/// Refuses the file of the game itself as the file of its save, which would overwrite the game.
+fn check_is_not_game(path: &Path, game: &Path) -> Result<(), String> {
+    if real_path(path) == real_path(game) {
+        return Err(format!("{} is the game itself; use another file for its save", path.display()));
+    }
+    Ok(())
 }
 
 /// The save without the cartridge's clock. The size of save memory is a multiple of 512 bytes, and libmgba appends the
