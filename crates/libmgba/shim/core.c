@@ -279,8 +279,8 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 	self->drawn = pixels;
 	fw_clock_init(self);
 	configure(core, console);
-	fw_saves_init(self);
 	fw_states_init(core);
+	fw_saves_init(self); /* keeps the functions that fw_states_init has replaced */
 	fw_sensors_init(self);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
 	fw_audio_setup(core);
