@@ -2,7 +2,6 @@
 
 import * as actions from "./actions.js";
 import { act, attempt } from "./app.js";
-import { Sound } from "./audio.js";
 import { button, disable, field, playAfterClicks, setOptions } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { icon } from "./icons.js";
@@ -10,7 +9,9 @@ import { refusals } from "./refusals.js";
 import { runsOnRequest } from "./status.js";
 
 /**
+ * @import { Api } from "./api.js"
  * @import { App } from "./app.js"
+ * @import { Sound } from "./audio.js"
  * @import { Action } from "./curl.js"
  * @import { EmulatorState } from "./status.js"
  */
@@ -58,7 +59,7 @@ export function transport(app, stage, focus) {
       if (await confirm(api, "Reset the console?", detail, "Reset")) await act(app, actions.reset());
     }),
   );
-  const sound = soundButton(new Sound(api));
+  const sound = soundButton(api);
   const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () =>
     download(app, actions.screenshot()),
   );
@@ -120,13 +121,26 @@ function showSpeed(select, emulator) {
   select.value = now;
 }
 
-/** @type {(sound: Sound) => HTMLButtonElement} */
-function soundButton(sound) {
-  const control = button({ icon: "mute", label: "Sound", compact: true }, () => sound.toggle());
-  sound.on.follow((on) => {
+/** @type {(api: Api) => HTMLButtonElement} */
+function soundButton(api) {
+  /** @type {Sound | undefined} */
+  let sound;
+  /** @param {boolean} on */
+  const show = (on) => {
     control.setAttribute("aria-pressed", String(on));
     fill(control, icon(on ? "sound" : "mute"));
-  });
+  };
+  const control = button({ icon: "mute", label: "Sound", compact: true }, () =>
+    attempt(async () => {
+      const { Sound } = await import("./audio.js");
+      if (!sound) {
+        sound = new Sound(api);
+        sound.on.follow(show);
+      }
+      sound.toggle();
+    }),
+  );
+  show(false);
   return control;
 }
 
