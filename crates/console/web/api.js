@@ -153,7 +153,9 @@ export class Api {
    */
   addressed(action) {
     const emulator = this.emulator.value;
-    if (emulator === undefined || action.query?.emulator !== undefined) return action;
+    // The list of all emulators is not about the selected one, which may be unknown to the server.
+    const isAboutAll = action.path === "/v1/emulators";
+    if (emulator === undefined || action.query?.emulator !== undefined || isAboutAll) return action;
     return { ...action, query: { ...action.query, emulator } };
   }
 
