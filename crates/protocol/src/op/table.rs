@@ -307,8 +307,8 @@ ops! {
 
     /// Resets the console.
     0x80 Reset "reset" Change -> None = "coreAdapter.reset" {}
-    /// Runs one instruction of the processor. If the processor of an embedded core waits for an interrupt, it waits at
-    /// most until the end of the frame.
+    /// Runs one instruction of the processor. If the processor of an embedded core waits for an interrupt, the
+    /// operation ends at the end of the frame at the latest.
     0x81 Step "step" Change -> None = "core.step" {}
     /// Stops frames until `resume`; operations still work. An attached mGBA can be paused only in its window.
     0x82 Pause "pause" Change -> None {}
@@ -342,7 +342,8 @@ ops! {
     /// Takes an emulator back to a frame of its history, exactly as the game was then, and returns the frame counter.
     /// An embedded core loads the last state before that frame and runs the frames after it again. If something other
     /// than keys changed the game in these frames, the core goes to the last frame before that change. An attached mGBA
-    /// goes to the last frame, up to the given one, whose state the server keeps. Keys that are held stay held.
+    /// goes to that frame if the server keeps its state, or else to the last frame before it that has one. Keys that
+    /// are held stay held.
     0x88 Rewind "rewind" Change -> Int {
         /// The frame counter at that frame.
         frame: u32,
@@ -386,8 +387,8 @@ ops! {
         /// of `every`; 4: the console's clock advances with the frames. Only embedded cores accept 2 and 4.
         flags: u8,
         /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length.
-        /// If both `n` and the length are 0, the item is an expression: the address is its size, and its bytes follow.
-        /// Its value has 9 bytes, as in `evaluate`.
+        /// If both `n` and the length are 0, the item is an expression: the field for the address has its size, and its
+        /// bytes follow. Its value has 9 bytes, as in `evaluate`.
         ranges: Vec<u8>,
     }
     /// Ends a watch.
