@@ -8,10 +8,10 @@ but stalls once for two seconds; or it answers after 20 ms, but fails 1% of the 
 each tester, and how far they are from the server's. In a run with a stall, the server's latencies are computed from the
 intended send times: request i is due at i / rate.
 
-wrk cannot send at a fixed rate. It gets the number of connections that leads to the rate if replies take 20 ms, and it
-has no run with a stall. Testers that are not in PATH are skipped. For HTTPS, openssl makes a certificate. --json FILE
-writes the runs to FILE; runs of a scheme that --only leaves out stay in FILE. The exit code is 1 if Framewire's counts
-differ from the server's, or if a percentile of 1 ms or more differs by more than 2%.
+wrk cannot send at a fixed rate. Here it opens as many connections as it needs to reach the rate if replies take 20 ms,
+and it has no run with a stall. Testers that are not in PATH are skipped. For HTTPS, openssl makes a certificate. --json
+FILE writes the runs to FILE. If --only leaves out HTTP or HTTPS, the earlier runs with it stay in FILE. The exit code
+is 1 if Framewire's counts differ from the server's, or if a percentile of 1 ms or more differs by more than 2%.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 //! Waiting for the other side: spin briefly, then sleep in the kernel.
 //!
-//! Before a side sleeps, it sets its sleep word in shared memory, passes a barrier that reaches every process of the
-//! channel, and checks once more whether there is something for it. The other side publishes first and reads that word
-//! afterwards. So at least one of the two notices the other, and the side that publishes needs no barrier of its own.
-//! If the kernel does not have this barrier, a side can miss a wake-up, so it sleeps for 1 ms at most.
+//! Before a side sleeps, it sets its sleep word in shared memory, issues a memory barrier that reaches every process of
+//! the channel, and checks once more whether there is something for it. The other side publishes first and reads that
+//! word afterwards. So at least one of the two notices the other, and the side that publishes needs no barrier of its
+//! own. If the kernel does not have this barrier, a side can miss a wake-up, so it sleeps for 1 ms at most.
 
 use std::time::{Duration, Instant};
 
@@ -71,8 +71,8 @@ pub fn deadline(timeout: Option<Duration>) -> Option<Instant> {
     timeout.and_then(|timeout| Instant::now().checked_add(timeout))
 }
 
-/// Sleeps until `is_ready` returns true. `damage` looks for a value in the memory that the protocol does not allow, and
-/// describes it.
+/// Sleeps until `is_ready` returns true. `damage` checks the memory for a value that the protocol does not allow, and
+/// describes this value.
 ///
 /// # Errors
 /// [`Error::Timeout`], [`Error::Closed`], [`Error::Died`] or [`Error::Damaged`].

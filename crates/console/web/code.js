@@ -153,7 +153,7 @@ function lua({ url, method, json, file, headers: more, token, output }) {
   );
   if (token) headers.push('Authorization = "Bearer " .. os.getenv("FRAMEWIRE_TOKEN")');
   if (headers.length > 0) options.push(`headers = { ${headers.join(", ")} }`);
-  // Lua understands the escapes of JSON.stringify here: a JSON text has no control characters.
+  // A JSON text has no control characters. So JSON.stringify escapes only characters that Lua escapes in the same way.
   if (json !== undefined) options.push(`body = ${JSON.stringify(json)}`);
   else if (file) options.push('body = io.open("FILE", "rb"):read("*a")');
   return [

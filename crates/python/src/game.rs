@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::errors::GameFileError;
 
 /// The offset in bytes at which a path begins in the text of a game file, the offset at which it ends, and the path.
-/// The offsets include the quotation marks.
+/// The quotation marks are between the offsets.
 type NamedFile = (usize, usize, PathBuf);
 
 /// The files that a game file with this text names: the ROM, and the symbol files and start states.

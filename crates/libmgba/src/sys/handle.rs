@@ -38,7 +38,7 @@ pub const PICTURE: usize = 256 * 224;
 pub type Canvas = Box<dyn AsRef<[AtomicU32]> + Send>;
 
 // SAFETY: `Console` and `Canvas` are `Send`. A core is not bound to the thread that made it: libmgba keeps per-thread
-// data only for threads that it starts itself, and the shim lets it start no threads.
+// data only for threads that it starts itself, and the shim does not let it start threads.
 unsafe impl Send for Handle {}
 
 /// Locked during each call that attaches scripts. During such a call, libmgba fills tables that all contexts share, and
@@ -121,7 +121,7 @@ impl Handle {
     }
 
     pub fn adopt_save_type(&mut self, other: &Handle) {
-        // SAFETY: see the type; the name of the type is static.
+        // SAFETY: see the type; the name of the save type is static.
         unsafe { ffi::fw_adopt_save_type(self.ptr(), other.ptr()) }
     }
 
