@@ -86,7 +86,7 @@ export class GraphicsPanel {
       for (const { element } of this.#views) element.hidden = true;
       this.#detail.clear();
       setText(this.#note, "");
-      // The answer of the old emulator may take long.
+      // Reads at once, because the answer of the emulator that was selected before may take long.
       if (this.#polling.visible) void this.#polling.now();
     });
   }

@@ -70,7 +70,7 @@ function chooser(app) {
       select,
       emulators.map(({ name }) => [name, name]),
     );
-    // If the server has no emulator of the name in the URL, none is selected, so the user can select each of them.
+    // If the server has no emulator with the name in the URL, none is selected, so the user can select each of them.
     if (emulator || phase === "unknown") select.value = emulator?.name ?? "";
     setText(title, emulator?.title ?? "");
     document.title = emulator?.title ? `${emulator.title} – Framewire` : "Framewire console";

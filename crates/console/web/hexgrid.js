@@ -227,8 +227,8 @@ export class HexGrid {
   }
 
   /**
-   * Sets the bytes and highlights changes for a while. `now` is the current time in milliseconds. `byte` also returns bytes
-   * after those that the grid shows.
+   * Sets the bytes and highlights changes for a while. `now` is the current time in milliseconds. There can be more
+   * bytes than the grid shows; the method `byte` returns these, too.
    * @type {(bytes: Uint8Array, now: number) => void}
    */
   update(bytes, now) {

@@ -152,7 +152,7 @@ export class MemoryPanel {
       if (wasOnBus) this.#grid.show(this.#start);
       else this.goTo(this.#first);
       this.#inspect(this.#grid.selected);
-      // The answer of the old emulator may take long.
+      // Reads at once, because the answer of the emulator that was selected before may take long.
       if (this.#polling.visible) void this.#polling.now();
     });
     // Another game can have other domains. They are loaded again before the next read.

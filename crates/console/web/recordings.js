@@ -33,7 +33,7 @@ import { download } from "./transport.js";
 const EVERY_MS = 3000;
 /** The time between two updates while a recording runs. */
 const EVERY_MS_RECORDING = 500;
-/** Why a recording ended that a client stopped. */
+/** The value of `ended` if a client stopped the recording. */
 const STOPPED = "stopped";
 const NO_REPLAY =
   "A replay needs an emulator embedded in the server. Download this recording and play it with `framewire replay`.";

@@ -29,7 +29,7 @@ export class Series {
   }
 
   /**
-   * Removes the points whose value was replaced by that of a later point before `at`.
+   * Keeps the last point at or before `at`, and the points after it. Removes all earlier points.
    * @param {number} at
    */
   forgetBefore(at) {
