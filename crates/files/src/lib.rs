@@ -1,5 +1,5 @@
-//! Replaces files atomically: a file is written completely or not at all. Also reads files up to a limit: [`read`]; and
-//! creates temporary folders that do not stay if the process is killed: [`TemporaryFolder`].
+//! Replaces files atomically: a file is written completely or not at all. Also reads files up to a limit ([`read`]),
+//! and creates temporary folders ([`TemporaryFolder`]). If a process is killed, a later process removes its folders.
 //!
 //! The bytes go to a temporary file in the target's folder. That file is synced to the disk and then renamed. So if the
 //! system crashes, the process is killed or the disk is full, either the old file or the new one exists, never a part

@@ -52,8 +52,8 @@ pub fn with_variable(mut error: Error) -> Error {
     error
 }
 
-/// The same text. If it begins with an option whose value comes from an environment variable, such as `--speed`, the
-/// name of the variable replaces the option.
+/// The same text. If it begins with an option, such as `--speed`, and the option's value comes from an environment
+/// variable, the name of the variable replaces the option.
 pub fn naming_variable(text: String) -> String {
     let end = text.find(|next: char| next == ':' || next.is_whitespace()).unwrap_or(text.len());
     match variable_of(&text[..end]) {

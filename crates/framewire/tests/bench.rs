@@ -260,7 +260,7 @@ fn a_low_limit_on_open_files_does_not_limit_the_connections() {
                 stream
                     .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
                     .ok()?;
-                // The end of the connection is not a reset.
+                // Reads to the end, because a connection that is closed with unread bytes ends with a reset.
                 stream.read_to_end(&mut Vec::new()).ok()
             });
         }
@@ -585,7 +585,7 @@ fn a_welcome_that_does_not_end_does_not_delay_the_first_run() {
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             std::thread::spawn(move || {
-                // Long enough for the assertion below to fail.
+                // Together, these pauses are longer than the assertion below allows.
                 for _ in 0..300 {
                     stream.write_all(b"x").ok()?;
                     std::thread::sleep(Duration::from_millis(200));

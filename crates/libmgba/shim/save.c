@@ -353,8 +353,8 @@ static bool load_temporary_script_save(struct mCore* core, struct VFile* vf) {
 	return load_from_script(core, vf, true);
 }
 
-/* Restores the save of a state that a script loads. If the script wants the state's save to replace the cartridge's,
- * and the save of an earlier state hides that one, libmgba would replace only the save of the earlier state. */
+/* Restores the save of a state that a script loads. If the script wants the state's save to replace the cartridge's
+ * save while the save of an earlier state hides it, libmgba would replace only the save of the earlier state. */
 static bool restore_script_save(struct mCore* core, const void* data, size_t size, bool writeback) {
 	struct fw_core* self = host;
 	if (!self || self->core != core) {

@@ -28,8 +28,8 @@ pub struct Domain {
 /// banks; in other domains, such an offset wraps around. A read past the end of a Game Boy's ROM, video RAM or work RAM,
 /// or past the end of a save of either console, returns 0xFF. Every offset is safe.
 ///
-/// Lua's domains have errors that these domains do not have. Here, the banks of a Game Boy's video RAM follow each
-/// other. The second bank of the work RAM of a Game Boy without colour does not repeat the first. Cartridge RAM can be
+/// Lua's domains have bugs that these domains do not have. Here, the banks of a Game Boy's video RAM follow each other.
+/// The second bank of the work RAM of a Game Boy without colour does not repeat the first. Cartridge RAM can be
 /// accessed while the game has it locked. A number at an unaligned offset consists of the bytes from there on.
 ///
 /// # Errors

@@ -191,7 +191,7 @@ impl VectorEnv {
         PyArray1::from_vec(py, pixels).reshape(shape)
     }
 
-    /// The emulator of an environment, for everything except steps. `rom` is the path of the ROM now.
+    /// The emulator of an environment, for everything except steps. `rom` is the current path of the ROM.
     fn emulator(&self, py: Python<'_>, index: usize, rom: PathBuf) -> PyResult<Core> {
         // While a call of the emulator uses the environment's core, the environment has the spare core instead.
         let spare = self.call(py, |vector| {

@@ -139,8 +139,8 @@ pub struct Explorer {
 }
 
 impl Explorer {
-    /// Prepares a scenario of a game file. If `threads` is 0, there is one thread per processor; there are
-    /// never more.
+    /// Prepares a scenario of a game file. If `threads` is 0, there is one thread per processor. There are never more
+    /// threads than processors.
     ///
     /// # Errors
     /// The same as for [`Task::new`]. Also if a formula of `goals` is not accepted, if there is neither a score in

@@ -49,8 +49,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool of threads with this name. If `threads` is 0, there is one thread per processor. More threads than
-    /// processors would only look for work that the others already do, so there are never more.
+    /// A pool of threads with this name. If `threads` is 0, there is one thread per processor. There are never more
+    /// threads than processors, because the additional threads would only look for work that the others already do.
     pub(crate) fn new(name: &'static str, threads: usize) -> Result<Pool, Error> {
         let threads = threads.min(available_parallelism().map_or(threads, NonZero::get));
         let pool =

@@ -330,7 +330,7 @@ impl Machine {
         let surroundings = if self.core.has_scripts() { None } else { Some(self.keeper.surroundings) };
         let found = self.keeper.history.find(line, frame, surroundings)?;
         let held = self.core.keys();
-        // The state already contains the interrupt that these keys may have raised.
+        // Sets the keys before the state, because the state already contains the interrupt that they may have raised.
         self.core.set_keys(found.keys.first().copied().unwrap_or(held));
         self.core.load_state(&found.state, FLAGS).map_err(failed)?;
         let pictured = self.replay(&found).map_err(failed)?;

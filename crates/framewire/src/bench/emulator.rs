@@ -26,8 +26,9 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// has no counter or does not answer now.
 ///
 /// # Errors
-/// If `--emulator` is not a URL, `auto` or `none`, if its URL cannot be used or does not return the counter now, or if
-/// `--counter` names a field that the target does not return now, or although the counter is not in a JSON document.
+/// If `--emulator` is not a URL, `auto` or `none`, or if its URL cannot be used or does not return the counter now.
+/// Also if `--counter` names a field that the target does not return now, or if `--counter` is given although the
+/// counter is not in a JSON document.
 pub fn probe(args: &RunArgs, measured: &BenchTarget) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
         "none" => {

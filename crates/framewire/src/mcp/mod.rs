@@ -23,8 +23,8 @@ use crate::settings::Settings;
 use crate::{choose, logging, output, process, serve};
 use remote::Remote;
 
-/// The arguments for an emulator of this process. An option for a server both requires `url` and conflicts with them,
-/// because clap does not require an argument that conflicts with a given one.
+/// The arguments for an emulator of this process. They conflict with `url`, and if one of them is given, clap does not
+/// enforce that an option for a server requires `url`. So these options conflict with them, too.
 const LOCAL: [&str; 3] = ["game", "rom", "attach"];
 
 /// Arguments of `framewire mcp`.

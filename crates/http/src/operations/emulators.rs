@@ -129,8 +129,8 @@ impl Served {
         }
     }
 
-    /// Ends the lockstep that this WebSocket began (or, for [`CLOSED`], any closed WebSocket), unless an operation has ended it or another client has begun
-    /// lockstep since.
+    /// Ends the lockstep that this WebSocket began or, for [`CLOSED`], that any closed WebSocket began. Does nothing if
+    /// an operation has ended this lockstep, or another client has begun lockstep since.
     #[expect(clippy::disallowed_methods, reason = "submits while the holder is locked")]
     pub(crate) fn end_lockstep(&self, connection: u64, deadline: Instant) -> Option<Pending> {
         let _holder = self.lockstep.clear_if_held_by(connection)?;
@@ -233,7 +233,8 @@ task_local! {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockstepHolder(Arc<Mutex<Holders>>);
 
-/// The holder in place of a WebSocket that is closed. Lockstep must end if the later batches do not change it.
+/// The holder in place of a WebSocket that was closed while later batches were not settled yet. Lockstep must end if
+/// none of these batches begins or ends lockstep.
 pub(crate) const CLOSED: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
@@ -275,8 +276,8 @@ impl LockstepHolder {
         Some((holders, LockstepClaim { holder: self.clone(), number, changes }))
     }
 
-    /// If the holder is this WebSocket, clears it and keeps it locked, as `claim` does. If it would be the holder again
-    /// after the failure of later batches, notes that it is closed.
+    /// If the holder is this WebSocket, clears the holder and keeps it locked, as `claim` does. Otherwise, if this
+    /// WebSocket would become the holder again because later batches fail, notes that the WebSocket is closed.
     fn clear_if_held_by(&self, connection: u64) -> Option<MutexGuard<'_, Holders>> {
         let mut holders = self.0.lock();
         if holders.all.last().is_none_or(|(_, holder)| *holder != connection) {

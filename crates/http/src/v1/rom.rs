@@ -134,7 +134,7 @@ fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<Before> {
         Ok(existing) => Before::Other(existing),
         Err(error) if error.kind() == ErrorKind::NotFound => Before::Nothing,
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            let detail = "a file of this name exists that is too large to be a game; choose another name";
+            let detail = "another file has this name, and is too large to be a game; choose another name";
             return Err(Problem::conflict(detail));
         }
         Err(error) => return Err(failed(error)),

@@ -161,8 +161,8 @@ async fn connect(addresses: &[SocketAddr], accepted: &AtomicUsize) -> io::Result
     result
 }
 
-/// Connects to a Unix socket. While the server's queue of new connections is full, `connect` fails for a socket that does
-/// not block, but waits for one that blocks. So this function waits, too.
+/// Connects to a Unix socket. While the server's queue of new connections is full, the system's `connect` waits if the
+/// socket is a blocking one; otherwise, as here, it fails. This function waits in both cases.
 #[cfg(unix)]
 async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     loop {

@@ -19,7 +19,7 @@ use crate::target::{Call, Failure};
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedConnection(Arc<Mutex<Option<Arc<Open>>>>);
 
-/// An open connection. It is closed when the last request on it has ended, and no client can get it any more.
+/// An open connection. It is closed when no client can get it any more and the last request on it has ended.
 #[derive(Debug)]
 struct Open {
     sender: SendRequest<Bytes>,

@@ -105,7 +105,7 @@ pub fn method(text: &str) -> Result<Method, RequestError> {
 /// Reads a header line, `Name: value`.
 ///
 /// # Errors
-/// If the text is not a header line, or contradicts the length of the body.
+/// If the text is not a header line, or if it is a header that the tester sets itself, from the body.
 pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
     let malformed = || RequestError::Header(line.to_owned());
     let (name, value) = line.split_once(':').ok_or_else(malformed)?;
@@ -151,8 +151,8 @@ enum Weight {
     Number(f64),
 }
 
-/// Reads a list of requests. All requests get `headers` before their own headers, without those that have the same name as
-/// one of their own. Relative paths in the list start at the folder of the list.
+/// Reads a list of requests. Each request gets `headers`, followed by its own headers. A header of its own replaces the
+/// ones with the same name in `headers`. Relative paths in the list start at the folder of the list.
 ///
 /// # Errors
 /// If the file cannot be read, or something in it is not a request.

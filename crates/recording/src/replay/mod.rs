@@ -168,7 +168,7 @@ pub async fn replay(
     check_game(emulator, recording).await?;
     let State { kind, lockstep, run, .. } = emulator.state();
     let running = run == Run::Running;
-    // In lockstep, an embedded core needs no pause, which would continue when lockstep ends.
+    // In lockstep, an embedded core needs no pause. After a pause, the game would stay paused when lockstep ends.
     if kind != Kind::Embedded || !lockstep {
         // On an emulator that cannot be paused, such as a stock mGBA, this fails before anything has been changed.
         perform(emulator, vec![Op::Pause {}]).await?;
