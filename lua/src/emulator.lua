@@ -44,8 +44,8 @@ emulator.timelines = timelines.new(emulator.holds, press, release, function(id, 
   eventqueue.add(eventqueue.timeline_over(id, cancelled))
 end, emulator.frame)
 
--- Called after each frame: advances holds and timelines. When the user opens a game, mGBA releases all keys, so their
--- keys are then pressed again.
+-- Called after each frame: advances holds and timelines. When the user opens a game, mGBA releases all keys. The keys
+-- of holds and timelines are then pressed again.
 function emulator.advance()
   if emu ~= core then
     core = emu

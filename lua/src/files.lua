@@ -37,8 +37,8 @@ local function is_of_system(path)
   return false
 end
 
--- Asks the shell about a path, because Lua cannot find this out without opening the file: whether it is a regular file
--- (`-f`), or whether nothing exists there (`! -e`).
+-- Asks the shell whether a path is a regular file (`-f`), or whether nothing exists there (`! -e`). Lua cannot find
+-- this out without opening the file.
 local function shell_says(test, path)
   return os.execute("[ " .. test .. " '" .. path:gsub("'", "'\\''") .. "' ]") == true
 end

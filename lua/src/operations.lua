@@ -141,7 +141,7 @@ end
 function run.load_save_file(path, temporary) return emulator.load_save_file(path, temporary == 1) end
 function run.autoload_save() return yes(emu:autoloadSave()) end
 
--- Refuses a change that recordings do not contain while the game is recorded or replayed.
+-- While the game is recorded or replayed, refuses a change that recordings do not contain.
 local function check_may_change(what)
   if watches.report_keys() then
     refuse(refusal.BUSY, "the game is being recorded or replayed, and recordings do not hold %s; end that first", what)

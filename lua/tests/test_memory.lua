@@ -4,7 +4,8 @@ local memory = require "memory"
 local test, eq = harness.test, harness.eq
 
 -- Creates a Game Boy with the domain wram as mGBA has it: `size` bytes in `ram`, in banks of 4 KiB. In a Game Boy
--- without colour, mGBA takes all of the work RAM for one bank, so that an address alone does not lead to the second one.
+-- without colour, mGBA takes all of the work RAM for one bank, so the second bank cannot be reached by its address
+-- alone.
 local function game_boy(ram, size)
   emu = fake.emu { platform = 1 }
   local function place(offset)

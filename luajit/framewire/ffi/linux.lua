@@ -204,7 +204,7 @@ function M.stat(fd)
   return M.facts_of(stat)
 end
 
---- Extends an empty file to this size and reserves the memory for it, so a later access cannot find that there is none.
+--- Extends an empty file to this size and reserves the memory for it, so no later access can fail for lack of memory.
 --- Returns 0 or -1.
 function M.allocate(fd, size)
   local number
@@ -219,8 +219,8 @@ function M.links(fd)
   return stat.nlink
 end
 
---- The same facts about the file at a path. If the path is a symbolic link, they are about its target with `follow`,
---- and about the link itself without it.
+--- The facts of `stat` about the file at a path. If the path is a symbolic link, they are about its target with
+--- `follow`, and about the link itself without it.
 function M.facts(path, follow)
   local flags = follow and 0 or M.AT_SYMLINK_NOFOLLOW
   if ffi.C.statx(M.AT_FDCWD, path, flags, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
