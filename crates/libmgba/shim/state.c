@@ -266,8 +266,9 @@ static void finish_unused_save(struct fw_core* self, struct mStateExtdata* extra
 	}
 }
 
-/* While the screen of a Game Boy is off, libmgba fills the picture with a colour that is not always the one in the state:
- * white, until the game changes the first colour of its palette. The picture in the state shows the colour. */
+/* While the screen of a Game Boy is off, libmgba fills the picture with one colour: white, until the game changes the
+ * first colour of its palette. After a state is loaded, this colour can be wrong. So it is taken from the state's
+ * picture. */
 static void restore_blank(struct mCore* core, struct mStateExtdata* extra) {
 	struct mStateExtdataItem picture;
 	if (core->platform(core) != mPLATFORM_GB || !mStateExtdataGet(extra, EXTDATA_SCREENSHOT, &picture)) {
