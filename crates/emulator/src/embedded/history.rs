@@ -332,9 +332,9 @@ impl Machine {
         let held = self.core.keys();
         // Sets the keys before the state, because the state already contains the interrupt that they may have raised.
         self.core.set_keys(found.keys.first().copied().unwrap_or(held));
-        self.core.load_state(&found.state, FLAGS).map_err(failed)?;
-        let pictured = self.replay(&found).map_err(failed)?;
+        let replayed = self.core.load_state(&found.state, FLAGS).and_then(|()| self.replay(&found));
         self.core.set_keys(held);
+        let pictured = replayed.map_err(failed)?;
         // Otherwise, the next operation that needs a picture would run one more frame.
         self.drawn = true;
         self.discontinue(Discontinuity::State);

@@ -312,7 +312,7 @@ impl Machine {
     }
 
     /// Fails if the game is being recorded or replayed. In the error, `what` names the thing that cannot be changed,
-    /// such as `cheats`. For frozen values, the script for a stock mGBA uses the same text.
+    /// such as `cheats`. For single steps and frozen values, the script for a stock mGBA uses the same text.
     fn check_may_change(&mut self, what: &str) -> Result<()> {
         self.cheats.drop_if_removed(&mut self.core);
         if self.watches.has_recording_or_replay() {
