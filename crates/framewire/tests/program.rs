@@ -179,6 +179,10 @@ fn the_error_for_a_wrong_environment_variable_names_the_variable() {
         let text = said(&args, "FRAMEWIRE_SPEED", "2");
         assert!(text.contains("--speed") && !text.contains("FRAMEWIRE_SPEED"), "{text}");
     }
+    let mut doctor = program();
+    doctor.args(["doctor", "--listen", "127.0.0.1:0"]).env("FRAMEWIRE_TOKEN_FILE", "missing");
+    let text = String::from_utf8(doctor.current_dir(folder.path()).output().unwrap().stdout).unwrap();
+    assert!(text.contains("look FRAMEWIRE_TOKEN_FILE: ") && !text.contains("--token-file"), "{text}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use framewire_symbols::SymbolFiles;
 
 use crate::requested::{Requested, Source, check_names, named_path};
 use crate::settings::Settings;
-use crate::{choose, output, safety, serve, traces};
+use crate::{choose, hint, output, safety, serve, traces};
 
 /// How long a check waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -37,7 +37,8 @@ fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
 
 /// The finding for an error whose text already says what to do.
 fn refused(error: &(dyn std::error::Error + 'static)) -> Finding {
-    Finding { is_ok: false, text: output::causes_in_a_line(error), advice: None }
+    let text = hint::naming_variable(output::causes_in_a_line(error));
+    Finding { is_ok: false, text, advice: None }
 }
 
 fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
