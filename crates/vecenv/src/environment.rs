@@ -100,6 +100,8 @@ impl Environment {
     /// Begins an episode, without the frames of `max_noops` at its start, and without an observation.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         let start = if self.renders { &self.task.start_with_picture } else { &self.task.start };
+        // No keys are held in this state. If the core still held keys, the game would not see that they are pressed.
+        self.core.set_keys(0);
         self.core.load_state(start, self.state_flags())?;
         self.moves += 1;
         self.has_picture = self.renders;
@@ -340,7 +342,11 @@ impl Environment {
 
     /// Continues from a state that [`read`](Environment::read) returned. If it fails, nothing is changed.
     pub(crate) fn restore(&mut self, saved: Saved) -> Result<(), Error> {
-        self.core.load_state(&saved.machine, self.state_flags())?;
+        let held = self.core.keys();
+        // The state already contains the interrupt that these keys may have raised.
+        self.core.set_keys(saved.keys);
+        let loaded = self.core.load_state(&saved.machine, self.state_flags());
+        loaded.inspect_err(|_| self.core.set_keys(held))?;
         self.moves += 1;
         // A state of an environment that does not render has no picture.
         self.has_picture = self.renders && saved.machine.starts_with(b"\x89PNG");

@@ -5,6 +5,9 @@ use std::path::Path;
 use framewire_game::GameFile;
 use framewire_vecenv::{Autoreset, Batch, Error, Options, Task, VectorEnv};
 
+#[path = "../../../tests/src/keypad_counter.rs"]
+mod keypad_counter;
+
 const GAME: &str = r#"
 [game]
 name = "Demo"
@@ -109,6 +112,39 @@ fn an_environment_continues_from_its_state() {
         let error = VectorEnv::new(task("blind"), &options).unwrap().restore(&slices).unwrap_err();
         assert!(error.to_string().contains("this environment is of blind"), "{error}");
         assert_eq!(other.hashes().unwrap(), before);
+    }
+}
+
+#[test]
+fn keys_that_were_held_before_a_reset_or_a_loaded_state_do_not_change_a_step() {
+    let demo = include_bytes!("../../../rom/framewire-demo.gba");
+    let rom = Path::new(env!("CARGO_TARGET_TMPDIR")).join("keypad-counter.gba");
+    std::fs::write(&rom, keypad_counter::keypad_counter(demo)).unwrap();
+    let text = GAME.replace("terminated = \"lives == 0\"\n", "");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rom");
+    let file = GameFile::parse(&folder.join("game.toml"), &text).unwrap();
+    let task = Task::new(&file, Some("blind"), Some(&rom)).unwrap();
+    let mut vector = VectorEnv::new(task, &Options { envs: 1, ..Options::default() }).unwrap();
+    let mut arrays = Arrays::new(&vector, false);
+    let mut step = |vector: &mut VectorEnv, action| {
+        vector.step(&[action], arrays.batch()).unwrap();
+        vector.with_core(0, |core, _| core.read32(0x0200_0000)).unwrap()
+    };
+    let mut first = Arrays::new(&vector, false);
+    vector.reset(&[Some(1)], None, first.batch()).unwrap();
+    let released = vector.save(&[true]).unwrap();
+    let pressed = step(&mut vector, 3);
+    let held = vector.save(&[true]).unwrap();
+    let longer = step(&mut vector, 3);
+    for before in [0, 3] {
+        for (state, count) in [(&released, pressed), (&held, longer)] {
+            step(&mut vector, before);
+            vector.restore(&[state[0].as_deref()]).unwrap();
+            assert_eq!(step(&mut vector, 3), count, "after action {before}");
+        }
+        step(&mut vector, before);
+        vector.reset(&[None], None, first.batch()).unwrap();
+        assert_eq!(step(&mut vector, 3), pressed, "after action {before}");
     }
 }
 

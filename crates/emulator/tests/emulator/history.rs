@@ -7,6 +7,7 @@ use framewire_expression::Code;
 use framewire_protocol::{Op, Status};
 use tempfile::NamedTempFile;
 
+use super::keypad_counter::keypad_counter;
 use super::support::{
     DEMO, UNUSED, batch, bytes, call, config, hold_a, number, read32, rebuilt, refusal, rom_file, script,
     start,
@@ -345,43 +346,9 @@ fn single_steps_over_the_end_of_a_frame_lose_no_frame() {
     assert_eq!(number(call(&emulator, back(first + 35))), i64::from(first + 35));
 }
 
-/// A GBA program that counts its keypad interrupts at 0x02000000. While A is held, it gets one when the keys are set, and
-/// one in each frame.
-const KEYPAD_COUNTER: [u32; 24] = [
-    0xE28F_0034, // adr r0, interrupt
-    0xE3A0_1403, // mov r1, #0x03000000
-    0xE381_1902, // orr r1, r1, #0x8000
-    0xE501_0004, // str r0, [r1, #-4]
-    0xE3A0_1301, // mov r1, #0x04000000
-    0xE3A0_0901, // mov r0, #0x4000
-    0xE380_0001, // orr r0, r0, #1
-    0xE281_2C01, // add r2, r1, #0x100
-    0xE1C2_03B2, // strh r0, [r2, #0x32]: an interrupt while A is held
-    0xE281_2C02, // add r2, r1, #0x200
-    0xE3A0_0A01, // mov r0, #0x1000
-    0xE1C2_00B0, // strh r0, [r2]
-    0xE3A0_0001, // mov r0, #1
-    0xE1C2_00B8, // strh r0, [r2, #8]
-    0xEAFF_FFFE, // b to itself
-    0xE3A0_1301, // interrupt: mov r1, #0x04000000
-    0xE281_2C02, // add r2, r1, #0x200
-    0xE3A0_0A01, // mov r0, #0x1000
-    0xE1C2_00B2, // strh r0, [r2, #2]
-    0xE3A0_3402, // mov r3, #0x02000000
-    0xE593_0000, // ldr r0, [r3]
-    0xE280_0001, // add r0, r0, #1
-    0xE583_0000, // str r0, [r3]
-    0xE12F_FF1E, // bx lr
-];
-
 #[test]
 fn going_back_raises_no_further_keypad_interrupt() {
-    let mut rom = DEMO.to_vec();
-    rom[..4].copy_from_slice(&0xEA00_002E_u32.to_le_bytes()); // b 0xC0
-    for (place, word) in rom[0xC0..].chunks_exact_mut(4).zip(KEYPAD_COUNTER) {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
-    let (_file, path) = rom_file(&rom);
+    let (_file, path) = rom_file(&keypad_counter(DEMO));
     let config = Config { rom: Rom::File(path.into()), ..config(Speed::Times(1.0), true, vec![]) };
     let emulator = Embedded::start(config).expect("the game starts");
     let first = emulator.state().frame;

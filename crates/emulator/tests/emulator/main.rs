@@ -12,6 +12,8 @@ mod control;
 mod embedded;
 mod exact;
 mod history;
+#[path = "../../../../tests/src/keypad_counter.rs"]
+mod keypad_counter;
 mod media;
 mod memory;
 #[path = "../../../link/tests/link/peer.rs"]

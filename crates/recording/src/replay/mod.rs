@@ -297,7 +297,8 @@ impl<'a> Player<'a> {
         if self.options.restore {
             ops.push(Op::SaveState { flags: ALL_PARTS });
         }
-        ops.push(state);
+        // If keys that the recording presses were held already, they would not raise the keypad interrupt.
+        ops.extend([Op::SetKeys { keys: 0 }, state]);
         let count = ops.len();
         let batch = Batch { unchecked: true, ..Batch::new(ops) };
         let outcome = self.emulator.submit(batch, Instant::now() + DEADLINE).await?;

@@ -1,13 +1,16 @@
 //! Tests of replays.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
+use framewire_emulator::embedded::{Config, Rom, Speed};
 use framewire_emulator::{Embedded, Emulator, Run};
 use framewire_protocol::{Op, Value};
 use framewire_recording::replay::{Compared, Divergence, PlayOptions as Play, replay};
 use framewire_recording::{Ending, Entry, Recording, Start, Writer};
 
+use crate::keypad_counter::keypad_counter;
 use crate::support::{
     DEMO, Home, PATIENCE, Random, SCRATCH, core, done, play_at_random, played, recorded, state, wait_for,
 };
@@ -212,6 +215,20 @@ async fn a_hash_of_the_memory_before_the_first_frame_is_compared() {
     let (_home, recording) = recorded(0, 10).await;
     let report = played(&core(true), &recording).await;
     assert_eq!((report.frames, report.memories, report.is_equal()), (0, 1, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_held_before_a_replay_do_not_change_it() {
+    let rom = Rom::Bytes(keypad_counter(DEMO).leak());
+    let config = Config { speed: Speed::Unlimited, paused: true, ..Config::new(rom) };
+    let (home, core) = (Home::new(), Arc::new(Embedded::start(config).unwrap()));
+    done(&*core, vec![Op::Advance { frames: 20 }]).await;
+    home.start(&core, "run", Start::State, 10).await;
+    done(&*core, vec![Op::SetKeys { keys: 1 }, Op::Advance { frames: 30 }]).await;
+    home.recordings.stop("core").await.unwrap();
+    // A is still held.
+    let report = played(&core, &home.recording("run")).await;
+    assert_eq!((report.frames, report.divergence), (30, None));
 }
 
 #[tokio::test(flavor = "multi_thread")]
