@@ -171,9 +171,14 @@ fn the_log_says_why_a_channel_ended() {
         }
     };
     assert!(matches!(error, Error::Closed), "{error:?}");
-    let says =
-        |line: &String| line.contains("there was no room for a reply, because the client read no replies");
-    wait_for("the line", || LINES.lock().expect("the lines").iter().any(says));
+    let says = |text: &str| LINES.lock().expect("the lines").iter().any(|line| line.contains(text));
+    wait_for("the line", || says("there was no room for a reply, because the client read no replies"));
+
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
+    client.send(&[RUN, 0], PATIENCE).expect("sent");
+    client.receiver.receive(PATIENCE).expect("the reason");
+    drop(client);
+    wait_for("the line", || says("the client sent a malformed message: "));
 }
 
 #[test]

@@ -190,6 +190,8 @@ impl Driver for ChannelHost {
 
     fn wait(&mut self, limit: Duration, stop: &dyn Fn() -> bool) {
         match &mut self.client {
+            // `serve` replaces the channel at once, and logs the first reason why it ended.
+            Some(ChannelClient { gone: Some(_), .. }) => {}
             Some(client) => match client.endpoint.receiver.wait(Some(limit), stop) {
                 Ok(_) | Err(Error::Timeout) => {}
                 Err(error) => client.gone = Some(error.into()),
@@ -206,6 +208,7 @@ impl Driver for ChannelHost {
     fn check(&mut self) {
         self.wait(Duration::ZERO, &|| false);
         if let Some(client) = &mut self.client
+            && client.gone.is_none()
             && client.steps > 0
             && let Some(error) = client.endpoint.receiver.peer_gone()
         {
