@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from framewire._arguments import check_seconds
 from framewire._calls import Call
@@ -84,7 +85,11 @@ class _Stream(asyncio.Protocol):
 
 
 class AsyncTransport:
-    """Sends calls and receives replies and events. Connects again if the connection breaks."""
+    """Sends calls and receives replies and events. Connects again if the connection breaks.
+
+    Attributes:
+        sounds: The sound that the client has begun. It has connections of its own.
+    """
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
         self._session = Session(url, token)
@@ -97,6 +102,7 @@ class AsyncTransport:
         self._flushing = False
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        self.sounds: WeakSet[Any] = WeakSet()
         # While `close` waits: set when everything that cancelled requests created has been deleted, or when the
         # connection is lost.
         self._cleaned_up = asyncio.Event()

@@ -66,7 +66,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class SyncTransport:
-    """Sends calls and receives replies and events. Connects again if the connection breaks."""
+    """Sends calls and receives replies and events. Connects again if the connection breaks.
+
+    Attributes:
+        sounds: The sound that the client has begun in this process. It has connections of its own.
+    """
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
         self._session = Session(url, token)
@@ -83,18 +87,20 @@ class SyncTransport:
         self._poll: Callable[[bool, float], None] = _never
         self._outgoing = b""
         self._closed = False
+        self.sounds: weakref.WeakSet[Any] = weakref.WeakSet()
         # When the first attempt to connect began, and when the last one failed. Set if a call stopped trying at its
         # deadline.
         self._tries: tuple[float, float] | None = None
         _transports.add(self)
 
     def forked(self) -> None:
-        """Leaves the connection to the parent, in a process that was forked. The next call connects again."""
+        """Leaves the connections to the parent, in a process that was forked. The next call connects again."""
         # Threads of the parent do not exist here, so nobody releases the lock.
         self._lock = threading.Lock()
         self._handed_over = threading.Condition(self._lock)
         self._reading = self._polling = self._writing = False
         self._tries = None
+        self.sounds = weakref.WeakSet()
         self._drop()
         self._session.forked()
 

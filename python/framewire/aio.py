@@ -10,7 +10,6 @@ import ssl as tls
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
-from weakref import WeakSet
 
 import numpy.typing as npt
 import websockets.asyncio.client
@@ -49,6 +48,9 @@ from framewire.screen import Screen
 
 LOCAL = "http://127.0.0.1:5000"
 """The default address of `framewire serve`."""
+
+# How many seconds the end of sound waits for the server. If the program has not read all sound, the reply is not read.
+_CLOSE_SECONDS = 0.1
 
 
 async def connect(
@@ -102,7 +104,6 @@ class AsyncClient:
     ) -> None:
         self._transport = transport
         self._audio = (socket_url(url, "/v1/audio", emulator), token, ssl)
-        self._sounds: WeakSet[AsyncAudio] = WeakSet()
         self.memory = AsyncMemory(self)
         self.snapshots = AsyncSnapshots(transport)
         self.recordings = AsyncRecordings(transport)
@@ -115,9 +116,11 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Closes the connection, its watches and its sound. The emulator continues to run."""
-        for sound in list(self._sounds):
-            await sound.close()
-        await self._transport.close()
+        try:
+            await self._transport.close()
+        finally:
+            for sound in list(self._transport.sounds):
+                await sound.close()
 
     # Memory.
 
@@ -405,7 +408,13 @@ class AsyncClient:
         try:
             socket = await stack.enter_async_context(
                 websockets.asyncio.client.connect(
-                    url, ssl=context, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
+                    url,
+                    ssl=context,
+                    additional_headers=authorization(token),
+                    compression=None,
+                    max_size=None,
+                    close_timeout=_CLOSE_SECONDS,
+                    proxy=None,
                 )
             )
         except InvalidHandshake as error:
@@ -413,7 +422,7 @@ class AsyncClient:
         except OSError as error:
             raise ConnectionFailed(f"no connection to {url}: {error}; {START_IT}") from error
         sound = AsyncAudio(socket, stack)
-        self._sounds.add(sound)
+        self._transport.sounds.add(sound)
         return sound
 
     async def save_state(self, flags: int | None = None) -> bytes:

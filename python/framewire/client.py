@@ -10,7 +10,6 @@ import ssl as tls
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
-from weakref import WeakSet
 
 import numpy.typing as npt
 import websockets.sync.client
@@ -48,6 +47,9 @@ from framewire.screen import Screen
 
 LOCAL = "http://127.0.0.1:5000"
 """The default address of `framewire serve`."""
+
+# How many seconds the end of sound waits for the server. If the program has not read all sound, the reply is not read.
+_CLOSE_SECONDS = 0.1
 
 
 def connect(
@@ -101,7 +103,6 @@ class Client:
     ) -> None:
         self._transport = transport
         self._audio = (socket_url(url, "/v1/audio", emulator), token, ssl)
-        self._sounds: WeakSet[Audio] = WeakSet()
         self.memory = Memory(self)
         self.snapshots = Snapshots(transport)
         self.recordings = Recordings(transport)
@@ -114,9 +115,11 @@ class Client:
 
     def close(self) -> None:
         """Closes the connection, its watches and its sound. The emulator continues to run."""
-        for sound in list(self._sounds):
-            sound.close()
-        self._transport.close()
+        try:
+            self._transport.close()
+        finally:
+            for sound in list(self._transport.sounds):
+                sound.close()
 
     # Memory.
 
@@ -398,7 +401,13 @@ class Client:
         try:
             socket = stack.enter_context(
                 websockets.sync.client.connect(
-                    url, ssl=context, additional_headers=authorization(token), compression=None, max_size=None, proxy=None
+                    url,
+                    ssl=context,
+                    additional_headers=authorization(token),
+                    compression=None,
+                    max_size=None,
+                    close_timeout=_CLOSE_SECONDS,
+                    proxy=None,
                 )
             )
         except InvalidHandshake as error:
@@ -406,7 +415,7 @@ class Client:
         except OSError as error:
             raise ConnectionFailed(f"no connection to {url}: {error}; {START_IT}") from error
         sound = Audio(socket, stack)
-        self._sounds.add(sound)
+        self._transport.sounds.add(sound)
         return sound
 
     def save_state(self, flags: int | None = None) -> bytes:

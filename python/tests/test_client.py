@@ -723,6 +723,7 @@ warnings.simplefilter("ignore")
 import framewire
 client = framewire.connect(sys.argv[1])
 watch = client.watch("scratch[0]")
+sound = client.audio()
 with client.pause():
     reader, writer = os.pipe()
     child = os.fork()
@@ -748,6 +749,9 @@ with client.pause():
     assert watch.next(5).new == 5
     client.write("scratch[1]", 7)
     assert client.read_bytes("scratch", 2) == bytes([5, 7])
+    client.advance(60)
+    for _ in range(50):
+        next(sound)
 """
 
 
@@ -814,3 +818,17 @@ def test_the_sound_of_a_client_ends_when_the_client_is_closed(server: Server, em
     reader.join(15)
     assert len(errors) == 1
     assert "the sound ended" in errors[0]
+
+
+def test_a_client_whose_sound_was_not_read_is_closed_at_once(server: Server, emulator: Client) -> None:
+    client = framewire.connect(server.url)
+    sound = client.audio()
+    with emulator.pause():
+        emulator.advance(60)
+    time.sleep(0.3)
+    begun = time.monotonic()
+    client.close()
+    assert time.monotonic() - begun < 5
+    with pytest.raises(framewire.ConnectionLost, match="the sound ended"):
+        for _ in sound:
+            pass
