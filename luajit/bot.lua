@@ -45,7 +45,7 @@ local function start_emulator()
   repeat
     game, message = emulator.connect(options.channel)
     if game then return game end
-  until process:wait(0) or time.monotonic() >= deadline
+  until select(2, process:wait(0)) ~= "timeout" or time.monotonic() >= deadline
   fail(("%s\nDoes the program %s exist? `make build` builds it; --program selects another.")
     :format(message, options.program))
 end
