@@ -151,7 +151,7 @@ mod tests {
     fn only_the_end_of_a_large_file_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.jsonl");
-        for (length, expected) in [(0, 5), (END - 5, END), (1 << 40, END)] {
+        for (length, expected) in [(0, 5), (END - 5, END), (4 * END, END)] {
             File::create(&path).unwrap().set_len(length).unwrap();
             OpenOptions::new().append(true).open(&path).unwrap().write_all(b"\nlast").unwrap();
             let bytes = end(&path).unwrap();

@@ -100,7 +100,7 @@ impl Environment {
     /// Begins an episode, without the frames of `max_noops` at its start, and without an observation.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         let start = if self.renders { &self.task.start_with_picture } else { &self.task.start };
-        // No keys are held in this state. If the core still held keys, the game would not see that they are pressed.
+        // No keys are held in this state. If the core still held keys, pressing them would raise no keypad interrupt.
         self.core.set_keys(0);
         self.core.load_state(start, self.state_flags())?;
         self.moves += 1;

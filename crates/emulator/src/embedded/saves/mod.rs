@@ -351,9 +351,11 @@ fn real_path(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
 }
 
-/// Refuses the file of the game itself as the file of its save, which would overwrite the game.
+/// Refuses the file of the game itself, or its archive, as the file of its save, which would overwrite the game.
 fn check_is_not_game(path: &Path, game: &Path) -> Result<(), String> {
-    if real_path(path) == real_path(game) {
+    let (real_path, real_game) = (real_path(path), real_path(game));
+    let is_archive = || path.is_file() && real_game.starts_with(&real_path);
+    if real_path == real_game || is_archive() {
         return Err(format!("{} is the game itself; use another file for its save", path.display()));
     }
     Ok(())
@@ -390,5 +392,21 @@ impl Tracked {
             file.set(&self.bytes);
             writer.write(file);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archive_of_a_game_is_not_overwritten_with_its_save() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("games.zip");
+        std::fs::write(&archive, "PK").unwrap();
+        let check = |save: &Path| check_is_not_game(save, &archive.join("game.gba"));
+        assert!(check(&archive).unwrap_err().contains("is the game itself"));
+        assert_eq!(check(&archive.with_extension("sav")), Ok(()));
+        assert_eq!(check(folder.path()), Ok(()), "a folder gets another error");
     }
 }
