@@ -57,7 +57,9 @@ def wrong_dependencies() -> list[str]:
         expected = ", ".join(sorted(needs)) or "nothing"
         number, text = rows.get(folder, (1, ""))
         if text.split(";")[0] != expected:
-            found.append(f"ARCHITECTURE.md:{number}: crates/{folder} depends on: {expected}; not: {text or 'no row'}")
+            found.append(
+                f"ARCHITECTURE.md:{number}: for crates/{folder}, the table has: {text or 'no row'}; use: {expected}"
+            )
     for folder, (number, _) in rows.items():
         if folder not in names.values():
             found.append(f"ARCHITECTURE.md:{number}: there is no crates/{folder}")
@@ -96,7 +98,7 @@ def repeated_types() -> list[str]:
 
 
 def imports(text: str) -> Iterator[list[str]]:
-    """The paths in `use` declarations and other code that begin with `crate`, `super` or `self`."""
+    """The paths that begin with `crate`, `super` or `self`, in `use` declarations and in other code."""
     for match in re.finditer(r"\b(?:crate|super|self)(?:::\w+)*(?:::\{)?", text):
         path = match[0].removesuffix("::{").split("::")
         if not match[0].endswith("{"):
@@ -150,7 +152,8 @@ def cycles(crate: str) -> list[list[str]]:
 
 def large_cycles() -> list[str]:
     return [
-        f"crates/http/src: {len(group)} files import each other; at most {LARGEST_CYCLE} may: {', '.join(group)}"
+        f"crates/http/src: a cycle of imports has {len(group)} files; at most {LARGEST_CYCLE} are allowed. "
+        f"The files are: {', '.join(group)}"
         for group in cycles("http")
         if len(group) > LARGEST_CYCLE
     ]

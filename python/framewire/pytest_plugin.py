@@ -100,6 +100,7 @@ def _compare(screen: Screen, file: Path, update: bool) -> None:
         what = f"it has {sizes[0]} pixels, and the golden one {sizes[1]}"
     screen.save(actual)
     pytest.fail(
-        f"the picture differs from {file}: {what}. It is in {actual}; if it is right, run pytest --framewire-update",
+        f"the picture differs from {file}: {what}. The new picture is {actual}; if it is right, run "
+        "pytest --framewire-update",
         pytrace=False,
     )

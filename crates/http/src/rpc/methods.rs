@@ -31,8 +31,8 @@ const KEY: &str = "idempotency_key";
 /// A request that was begun.
 pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, RpcError>> + Send>>;
 
-const METHODS: &str = "an operation (GET /v1/operations lists them), the operationId of a route under /v1 in \
-                       GET /openapi.json that is not a stream (such as saveSnapshot), or subscribe, unsubscribe or \
+const METHODS: &str = "an operation (GET /v1/operations lists them), the operationId (such as saveSnapshot) of a \
+                       route under /v1 in GET /openapi.json that is not a stream, or subscribe, unsubscribe or \
                        emulator";
 
 /// The prefix before the operation id of a route. It selects the route if an operation has the same name.
@@ -161,10 +161,10 @@ fn named(method: &str, params: Params) -> Result<Object, Problem> {
     let names: Vec<&str> =
         row(method).map(|info| info.args).unwrap_or_default().iter().map(|arg| arg.name).collect();
     if items.len() > names.len() {
-        let problem = format!("is an array of {}", items.len());
+        let problem = format!("is an array of length {}", items.len());
         let accepts = match names.as_slice() {
             [] => "an object with the parameters by name".to_owned(),
-            names => format!("an object, or an array of {}", names.join(", ")),
+            names => format!("an object, or an array with the values of {}", names.join(", ")),
         };
         return Err(Problem::parameter("params", &problem, accepts));
     }
@@ -199,7 +199,11 @@ async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, 
         .remove("encoding")
         .map_or(Ok(Encoding::default()), |encoding| reading::value("encoding", encoding))?;
     if params.contains_key("op") {
-        return Err(Problem::parameter("op", "is not a parameter here", "the operation's name as method"));
+        return Err(Problem::parameter(
+            "op",
+            "is not a parameter here",
+            "the operation's name as the method",
+        ));
     }
     params.insert("op".to_owned(), name.into());
     let symbols = served.symbols().await;
@@ -217,7 +221,7 @@ async fn operation_once(
 ) -> Result<UnderWay, RpcError> {
     let emulator = params.remove("emulator");
     let served = selected(session, emulator.clone())?;
-    // If the operation is not valid, the problem comes from here. In a batch, it would name the place `ops[0]`.
+    // An operation that is not valid is refused here, because the error of the batch would name the place `ops[0]`.
     alone(name, params.clone(), &served).await?;
     let encoding = params.remove("encoding");
     params.insert("op".to_owned(), name.into());
