@@ -73,7 +73,7 @@ function process:stop()
   end
 end
 
--- The text of a file about a process; "" if the process has ended, even after the file was opened.
+-- The text of a file in the folder of a process in /proc; "" if the process ended before the text was read.
 local function read_proc(pid, name)
   local file = io.open("/proc/" .. pid .. "/" .. name)
   if not file then return "" end

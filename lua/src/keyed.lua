@@ -85,8 +85,8 @@ local function append(key, time)
   order[last], times[last] = key, time
 end
 
--- Forgets the keys that were remembered for their full time. The full time of a request whose frames ran later, such as
--- a run, is counted from its end.
+-- Forgets the keys that were remembered for their full time. The full time of a key begins when its reply is final. So
+-- a key whose reply is not final yet, such as the key of a run that has not ended, is kept.
 local function expire(now)
   while first <= last and now - times[first] >= limits.keyed_seconds do
     local key = order[first]

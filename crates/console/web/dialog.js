@@ -11,8 +11,8 @@ import { el, freshId } from "./dom.js";
  */
 
 /**
- * Asks for a confirmation; true if the user confirms. While the page copies actions as commands
- * instead of sending them (`api.copying`), it is true without a question.
+ * Asks for a confirmation. Returns whether the user confirms. While the page copies actions as commands instead of
+ * sending them (`api.copying`), returns true without asking.
  * @type {(api: Api, question: string, detail: string, yes: string) => Promise<boolean>}
  */
 export async function confirm(api, question, detail, yes) {

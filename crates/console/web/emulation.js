@@ -16,7 +16,7 @@ import { ApiError } from "./api.js";
 /** @typedef {{ frame: number, results: { value?: unknown; error?: { detail: string } }[] }} Outcome */
 
 /**
- * What became of a change of keys: whether an answer arrived, and the frame of the change, unless it failed.
+ * The outcome of a change of keys: whether an answer arrived, and the frame of the change if it succeeded.
  * @typedef {{ arrived: boolean, frame?: number }} Answer
  */
 
@@ -48,7 +48,8 @@ export class EmulatorClient {
   }
 
   /**
-   * Releases keys after `SHORT_FRAMES` frames, in which the game can read them: `hold_keys` adds two frames to its number.
+   * Releases keys after the game has seen them for `SHORT_FRAMES` frames. `hold_keys` holds keys for two frames more
+   * than its parameter `frames`.
    * @param {number} mask
    */
   releaseSoon(mask) {
@@ -56,10 +57,11 @@ export class EmulatorClient {
   }
 
   /**
-   * Like `releaseSoon`, but with a timeline, which ends when the keys are pressed again. After a press that has ended an
-   * earlier hold, `hold_keys` may wait for the next frame, and nothing ends a waiting hold. It would release the keys
-   * even if they were pressed again before it began. A timeline is not the usual way, because the server does not go
-   * back in the history during a timeline. If the server refuses the timeline, the keys are released at once.
+   * Like `releaseSoon`, but for a press that may have ended an earlier hold. After such a press, the hold of
+   * `hold_keys` may have to wait for the next frame. A press does not end a hold that waits. So if the keys are pressed
+   * again before the hold begins, the hold releases them too early. Therefore, this method uses a key timeline, which
+   * ends when the keys are pressed again. `releaseSoon` does not use one, because the server does not go back in the
+   * history during a timeline. If the server refuses the timeline, the keys are released at once.
    * @param {number} mask
    */
   releaseSoonAgain(mask) {
@@ -159,8 +161,8 @@ export class EmulatorClient {
   }
 
   /**
-   * Sends operations, and returns the server's answer. It may be an error: if there is no emulator, the status badge shows
-   * that.
+   * Sends operations, and returns whether an answer arrived, and the frame. Does not throw: if there is no emulator,
+   * the status badge shows that.
    * @param {...object} ops
    * @returns {Promise<Answer>}
    */

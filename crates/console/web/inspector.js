@@ -52,7 +52,8 @@ export function inspector(memory) {
     input.setCustomValidity(problemOf(input.value, value, selectedType()));
     return form.reportValidity() ? value : undefined;
   };
-  // A value that is wrong for one type can be valid for another. While a problem is set, the browser sends no `submit`.
+  // While a problem is set, the browser sends no `submit` event, so `newValue` would not check the value again. So the
+  // problem is removed when the value changes, and when the type changes: the value can be valid for the new type.
   const forgetProblem = () => input.setCustomValidity("");
   input.addEventListener("input", forgetProblem);
   type.addEventListener("change", forgetProblem);

@@ -158,7 +158,8 @@ class GoExplore:
     def _teach(self) -> None:
         """Makes sure that the runner knows the cells of this search, and not those of another one.
 
-        A runner that knows the cells of another search would return no states in them.
+        In the cells that it knows, a runner returns only better states. So if it knew the cells of another search, this
+        search would miss states.
         """
         try:
             known = _taught.get(self._runner)
@@ -195,7 +196,8 @@ class GoExplore:
         """Plays until the goal is reached or `max_frames` frames have been played. Returns the best solution.
 
         Args:
-            max_frames: No batch begins after this many frames in all branches. The last batch can exceed the number.
+            max_frames: No batch begins after all branches together have played this many frames. The last batch can
+                exceed this number.
             progress: Called after each batch.
         """
         while not self.reached and self.played < max_frames:
@@ -276,8 +278,8 @@ class GoExplore:
                         search.archive.best[entries[number].cell] = number
             runner.learn(search.archive.known())
         except _DAMAGE as error:
-            # If bytes are missing, zipfile seeks to a place before the start of the file, which is EINVAL. An OSError of
-            # bz2 has no number.
+            # Two kinds of OSError mean damage. If bytes are missing, zipfile seeks to a place before the start of the
+            # file, which fails with EINVAL. And bz2 raises an OSError without a number.
             of_system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
             if isinstance(error, FramewireError) or of_system:
                 raise
@@ -316,7 +318,8 @@ def go_explore(
         steps: The number of random steps in a branch.
         repeat: The probability that a step repeats the action of the previous step.
         greed: The probability that the start of a branch is chosen only among the best tenth of the cells.
-        max_frames: No batch begins after this many frames in all branches. The last batch can exceed the number.
+        max_frames: No batch begins after all branches together have played this many frames. The last batch can exceed
+            this number.
         progress: Called after each batch.
     """
     search = GoExplore(runner, seed=seed, batch=batch, steps=steps, repeat=repeat, greed=greed)

@@ -113,7 +113,7 @@ impl<M: Memory> Sender<M> {
         if length <= INLINE_MAX {
             return Some(Place::Slot);
         }
-        // The shared memory holds only the low 32 bits of the count of read messages.
+        // The shared memory holds only the low 32 bits of the count of read messages. Calculate the whole count.
         let read = self.head.saturating_sub(unread as u64);
         while let Some(&(number, end)) = self.long.front() {
             if number >= read {
@@ -238,7 +238,7 @@ mod tests {
         let mut endpoint = Endpoint::create(&name, Options::default()).unwrap();
         let sender = &mut endpoint.sender;
         sender.send(&[1; 1_000_000], None).unwrap();
-        // Set the counts to what they would be after these messages.
+        // Set the counts to what they would be after 2^31 short messages.
         sender.head += 1 << 31;
         let consumed = &sender.memory.half(sender.side.other()).consumed;
         consumed.store(sender.head as u32, Ordering::Relaxed);
