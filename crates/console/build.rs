@@ -67,8 +67,8 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
     let scripts = Scripts::join(sources, ENTRY)?;
     let style = File::hashed("style", "css", "text/css; charset=utf-8", style);
     let script = |name: &str, text: String| File::hashed(name, "js", "text/javascript; charset=utf-8", text);
-    // The first script loads the second one, `later`, when one of its modules is first needed. So it contains the path
-    // of the second script.
+    // The first script loads the second one, `later`, when a module of the second one is first needed. So the first
+    // script contains the path of the second one.
     let later = script("later", scripts.later.clone());
     let app = script("app", scripts.first(&format!("./{}", later.path)));
     let mut text = String::new();

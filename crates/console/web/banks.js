@@ -5,7 +5,7 @@ import { hex } from "./hexgrid.js";
 /**
  * Where a memory domain is on the bus.
  * @typedef {object} BankWindow
- * @property {number} base The address of its first bank.
+ * @property {number} base The address of its first byte.
  * @property {number} [size] The size of a bank, if the domain has several banks.
  * @property {number} [others] The address of its other banks.
  */
@@ -36,7 +36,7 @@ export function bankedName(domain, offset) {
 
 /**
  * The offset in a domain for a number that the user enters. In memory without banks, the number can be an address on the
- * bus, as the grid shows it. Otherwise, it already is the offset.
+ * bus, as the grid shows it. Any other number already is the offset.
  * @type {(domain: string, address: number) => number}
  */
 export function offsetIn(domain, address) {

@@ -45,7 +45,8 @@ export class Clip {
     if (again && segment?.messages.pop() === undefined) this.#segments.pop();
     if (!segment || again || isKeyPicture(message) || tick >= segment.first.tick + SEGMENT) {
       this.#segments.push({ first: decoder.copy(), messages: [] });
-      // The segment before the first recent one may end with recent pictures, so it is kept too.
+      // `recent` is the first segment that begins within the time to keep. The segment before it may end within that
+      // time, so it is kept too.
       const recent = this.#segments.findIndex(({ first }) => first.tick > tick - KEPT);
       this.#segments.splice(0, Math.max(0, recent - 1));
       return;

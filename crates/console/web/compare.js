@@ -29,7 +29,7 @@ export class Comparison {
   #to = el("select", {});
   #summary = el("p", { class: "note", role: "status" });
   #list = el("ul", { class: "found", "aria-label": "Differences" });
-  /** How many comparisons have begun. */
+  /** Changes when a comparison begins or the list is cleared. A reply is shown only if this has not changed since. */
   #asked = 0;
 
   /**

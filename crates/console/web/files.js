@@ -147,7 +147,7 @@ function serverName(name) {
  */
 export async function loadState(app, action, message, emulator = selectedName(app)) {
   checkMayLoad(app);
-  // While the page copies actions (`api.copying`), no state is loaded, so there is nothing to undo.
+  // If the page copies actions as commands instead of sending them, no state is loaded, so there is nothing to undo.
   const back = app.api.copying.value ? undefined : await wayBack(app, emulator);
   await app.api.act(action);
   const undo = () =>
@@ -171,8 +171,8 @@ function checkMayLoad(app) {
 }
 
 /**
- * The action that goes back to the emulator's current place in its history; `undefined` if its history is empty, or if
- * the request for the place fails.
+ * The action that will bring the emulator back to the frame at which it is now; `undefined` if its history is empty, or
+ * if the request for the frame fails.
  * @type {(app: App, emulator: string | undefined) => Promise<Action | undefined>}
  */
 async function wayBack(app, emulator) {

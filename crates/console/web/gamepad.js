@@ -60,8 +60,8 @@ let taker;
 const ignored = new Map();
 
 /**
- * From now on, calls `take` with each part of any gamepad that is pressed, and gamepads do not control the game. Returns
- * a function that ends this.
+ * From now on, gamepads do not control the game. Instead, `take` is called with each part that is pressed on any
+ * gamepad. Returns a function that ends this.
  * @param {(part: string) => void} take
  * @returns {() => void}
  */

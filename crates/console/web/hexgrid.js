@@ -205,8 +205,8 @@ export class HexGrid {
   }
 
   /**
-   * Moves the grid to `start`. The bytes are unknown until `update` is called. If the grid has the focus, the selected
-   * number gets it, because digits are typed into this number.
+   * Moves the grid to `start`. The bytes are unknown until `update` is called. If the focus is in the grid, it moves to
+   * the selected number, because digits are typed into this number.
    * @param {number} start
    */
   show(start, focus = this.#hasFocus) {
