@@ -1,10 +1,10 @@
 #!/bin/sh
-# Measures how many requests per second the load tester itself can send from one processor core, to an nginx that only
-# echoes.
-# Measures wrk with the same server. Prints tables, and writes the load tester's reports, OUT/loadtest-closed.json and
-# OUT/loadtest.json, and the output of wrk, OUT/loadtest-wrk.txt.
+# Measures how many requests per second the load tester itself can send from one processor core. The server is an nginx
+# that only echoes the parameter `message`. For comparison, wrk sends requests to the same server. Prints tables, and
+# writes the load tester's reports, OUT/loadtest-closed.json and OUT/loadtest.json, and the output of wrk,
+# OUT/loadtest-wrk.txt.
 #
-# usage: benches/loadtest.sh [OUT]    the default is target/bench
+# usage: benches/loadtest.sh [OUT]    OUT is target/bench by default
 # environment: SECONDS_EACH (the length of each run; default 5), RATES (of the open loop, in requests per second),
 #     CORE (of the load tester and of wrk; default 1), SERVER_CORE (of nginx; default 0)
 set -eu

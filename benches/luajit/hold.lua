@@ -1,5 +1,5 @@
---- Holds idle connections open until the end of its standard input: `luajit hold.lua PORT COUNT`. Before that, it
--- sends one request on each connection and gets the reply.
+--- Opens COUNT connections to a local HTTP server: `luajit hold.lua PORT COUNT`. On each connection, sends one request
+-- and reads the reply. Then keeps the idle connections open until the end of the standard input.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

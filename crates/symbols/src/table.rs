@@ -24,7 +24,7 @@ pub struct Symbols {
     variables: Variables,
     /// The characters of the game's texts.
     text: Option<Arc<TextTable>>,
-    /// Why there are no names, if the files belong to another game.
+    /// Why there are no names, for example because the files belong to another game. `None` if there may be names.
     unavailable: Option<String>,
 }
 
@@ -71,14 +71,15 @@ pub enum SymbolError {
 
 impl Symbols {
     /// Adds the symbols of a file, except for names that are already known. Returns the game that the file names, if it
-    /// names one, and when the file was last written before it was read.
+    /// names one, and the modification time that the file had before it was read.
     ///
     /// # Errors
     /// If the file cannot be read, is too large or not valid, or contains no symbols.
     pub(crate) fn load(&mut self, path: &Path) -> Result<(Option<Rom>, Option<SystemTime>), SymbolError> {
         let read = |error| SymbolError::Read(path.to_owned(), error);
         let file = File::open(path).map_err(read)?;
-        // If the file is written while it is read, it has a later time than this, so it counts as changed.
+        // Taken before the file is read. If the file is written during the read, it then has a later time than this
+        // one, and counts as changed.
         let modified = file.metadata().map_err(read)?.modified().ok();
         let mut bytes = Vec::new();
         file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(read)?;
@@ -161,7 +162,8 @@ impl Symbols {
         decode_text(self.text.as_deref(), bytes)
     }
 
-    /// Why there are no names, if the files belong to another game. Errors about unknown names quote this reason.
+    /// Why there are no names, for example because the files belong to another game. `None` if there may be names.
+    /// Errors about unknown names quote this reason.
     pub fn unavailable(&self) -> Option<&str> {
         self.unavailable.as_deref()
     }
@@ -282,7 +284,7 @@ fn element(text: &str, symbol: Symbol, index: &str) -> Result<Location, String> 
     let index = lua_integer(index).and_then(|index| u32::try_from(index).ok()).filter(|index| *index < count);
     let (Some(index), Some(kind)) = (index, symbol.kind) else {
         return Err(match symbol.kind {
-            Some(_) => format!("{text:?} is not an element: there are {count}, counted from 0"),
+            Some(_) => format!("{text:?} is not an element: there are {count}, and the first is [0]"),
             None => format!("{text:?} needs a symbol with a type; use NAME+OFFSET, in bytes"),
         });
     };

@@ -9,7 +9,7 @@ use super::pace::Speed;
 /// The longest time-out of lockstep, in milliseconds.
 const MAX_TIMEOUT: u32 = 60_000;
 
-/// The settings for pause, speed and lockstep. The worker applies them.
+/// The settings for pause, speed and lockstep. The core's thread (`worker.rs`) applies them.
 #[derive(Debug)]
 pub(super) struct RunControl {
     pub speed: Speed,

@@ -69,7 +69,8 @@ impl Served {
             checksum,
         });
         let (files, read) = (self.symbols.clone(), self.symbols_read.clone());
-        // The thread wakes the feeds itself, because it continues if this future is dropped.
+        // A blocking thread reads the files, and continues even if this future is dropped. So the thread, not this
+        // future, wakes the feeds.
         let reading = move || {
             let symbols = files.read_for(game.as_ref());
             read.send_replace(());
@@ -129,8 +130,9 @@ impl Served {
         }
     }
 
-    /// Ends the lockstep that this WebSocket began or, for [`CLOSED`], that any closed WebSocket began. Does nothing if
-    /// an operation has ended this lockstep, or another client has begun lockstep since.
+    /// Ends the lockstep that a WebSocket began. `connection` is the number of the WebSocket, or [`CLOSED`] for any
+    /// WebSocket that was closed. Does nothing if an operation has ended this lockstep, or another client has begun
+    /// lockstep since.
     #[expect(clippy::disallowed_methods, reason = "submits while the holder is locked")]
     pub(crate) fn end_lockstep(&self, connection: u64, deadline: Instant) -> Option<Pending> {
         let _holder = self.lockstep.clear_if_held_by(connection)?;
@@ -233,23 +235,26 @@ task_local! {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockstepHolder(Arc<Mutex<Holders>>);
 
-/// The holder in place of a WebSocket that was closed while later batches were not settled yet. Lockstep must end if
-/// none of these batches begins or ends lockstep.
+/// The holder in place of a WebSocket that was closed before the outcome of later batches was known. If it turns out
+/// that none of these batches began or ended lockstep, the lockstep of the closed WebSocket continues, and must be
+/// ended.
 pub(crate) const CLOSED: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
-    /// How many claims there were.
+    /// How many claims there were. A [`LockstepClaim`] is a batch that begins or ends lockstep.
     claims: u64,
-    /// The holder after the last settled batch, and then, in the order of the later batches, the holder after each of
-    /// them if it is performed. Each entry is the number of a claim, and the holder. A holder is the number of a
-    /// WebSocket; 0 if a client without a WebSocket began lockstep, or an operation has ended it; [`CLOSED`] if the
-    /// WebSocket was closed while a later batch was not settled yet.
+    /// The numbers of claims, in order, each with the holder after the claim's batch. The first entry can be that of
+    /// the last settled batch. The others are those of later batches that are not settled yet; their holders apply if
+    /// the batches are performed. A holder is the number of a WebSocket; 0 if a client without a WebSocket began
+    /// lockstep, or an operation has ended it; [`CLOSED`] if the WebSocket was closed while a later batch was not
+    /// settled yet.
     all: Vec<(u64, u64)>,
 }
 
-/// A batch that begins or ends lockstep. Dropping this notes that the batch is settled: it was performed, or its
-/// outcome is not known.
+/// A batch that begins or ends lockstep. When this is dropped, the batch is *settled*: the operations in `changes`
+/// count as performed. Before that, [`settle`](LockstepClaim::settle) removes the operations that were not performed.
+/// If the outcome of the batch is not known, it removes nothing.
 #[derive(Debug)]
 pub(crate) struct LockstepClaim {
     holder: LockstepHolder,
@@ -276,8 +281,8 @@ impl LockstepHolder {
         Some((holders, LockstepClaim { holder: self.clone(), number, changes }))
     }
 
-    /// If the holder is this WebSocket, clears the holder and keeps it locked, as `claim` does. Otherwise, if this
-    /// WebSocket would become the holder again because later batches fail, notes that the WebSocket is closed.
+    /// If the holder is this WebSocket, clears the holder and keeps it locked, as `claim` does. Otherwise, this
+    /// WebSocket could become the holder again if later batches fail. So its entries are changed to [`CLOSED`].
     fn clear_if_held_by(&self, connection: u64) -> Option<MutexGuard<'_, Holders>> {
         let mut holders = self.0.lock();
         if holders.all.last().is_none_or(|(_, holder)| *holder != connection) {

@@ -21,9 +21,9 @@ calls! {
     /// that is not drawn takes much less time. Until a frame is drawn, the picture of an earlier frame stays. A Super
     /// Game Boy draws all frames, because games send it colours and borders by drawing them as pictures.
     pub fn set_drawing(self: &mut Core, draws: bool) = fw_set_drawing;
-    /// Sets whether sound is mixed even if nobody reads the sound and the buffer is full. An unchanged libmgba always
-    /// mixes it. Here, this is off by default, because it takes a quarter of a frame's time. The state of the console,
-    /// and the sound that is read, are the same in both cases.
+    /// Sets whether sound is mixed even if nobody reads the sound and the buffer is full. Without the shim, libmgba
+    /// always mixes it. The shim prevents this by default, because it takes a quarter of a frame's time. The state of
+    /// the console, and the sound that is read, are the same in both cases.
     pub fn mix_all_sound(self: &mut Core, all: bool) = fw_mix_all_sound;
     /// For a Game Boy, sets whether libmgba runs every instruction one cycle at a time. By default, an instruction that
     /// ends before the next event is run in one step. The state of the console is the same in both cases.

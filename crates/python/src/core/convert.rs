@@ -55,7 +55,7 @@ pub(super) fn written_type(kind: Option<&str>, own: Option<(Type, Format)>) -> P
         (None, Some((kind, Format::Plain))) => Ok(kind),
         (None, Some((kind, _))) => {
             let problem = "values cannot be converted to this name's format (bits, BCD, fraction)";
-            Err(argument(format!("{problem}; to write the number in memory, pass type={:?}", kind.name())))
+            Err(argument(format!("{problem}; pass type={:?} to write an unconverted number", kind.name())))
         }
         (None, None) => Ok(Type::U8),
     }

@@ -23,10 +23,11 @@ pub fn name(script: Script) -> &'static str {
 /// The sections of the page.
 pub fn sections(evidence: &Evidence) -> String {
     let mut out = "## The versions at the rates of 2025\n\n\
-         *2025* is what the study published, measured on Windows with its own server, script and load tester. *study's \
-         kind* and *Framewire* are the two scripts in a stock mGBA's window here. Requests go directly to a script, and use \
-         sockets in the same way as the study's version did. Times are in ms. A time begins when its request is \
-         due, and ends when the correct reply has arrived.\n"
+         *2025* is what the study published, measured on Windows with its own server, script and load tester. The \
+         other rows were measured here, in a stock mGBA's window: *study's kind* with the study's kind of script, and \
+         *Framewire* with Framewire's script. Requests go directly to a script, and use sockets in the same way as the \
+         study's version did. Times are in ms. A time begins when its request is due, and ends when the correct reply \
+         has arrived.\n"
         .to_owned();
     out += "\n### Version 1: one socket for all requests\n\n\
             The study did not load-test this version. Here it is measured at the rate of the study's goal.\n\n";
