@@ -77,9 +77,9 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
     for line in page.lines() {
         if line.contains(&format!("\"/console/{ENTRY}\"")) {
             writeln!(text, "<link rel=\"stylesheet\" href=\"/console/{}\">", style.path)
-                .expect("a string can be written");
+                .expect("writing to a string never fails");
             writeln!(text, "<script type=\"module\" src=\"/console/{}\"></script>", app.path)
-                .expect("a string can be written");
+                .expect("writing to a string never fails");
         } else if linked_style(line).is_none() {
             text.push_str(line);
             text.push('\n');
@@ -143,7 +143,7 @@ fn write_table(files: &[File], out: &Path) {
             "Asset {{ path: {path:?}, content_type: {content_type:?}, etag: {etag:?}, immutable: {immutable}, \
              bytes: include_bytes!(\"{number}\"), gzip: include_bytes!(\"{number}.gz\") }},"
         )
-        .expect("a string can be written");
+        .expect("writing to a string never fails");
     }
     table.push(']');
     fs::write(out.join("assets.rs"), table).expect("the build folder can be written");

@@ -123,13 +123,14 @@ impl<'a> Joined<'a> {
         self.open.pop();
         self.done.push(name.to_owned());
         self.later.extend(module.later);
-        writeln!(self.text, "const {} = (() => {{", variable(name)).expect("a string can be written");
+        writeln!(self.text, "const {} = (() => {{", variable(name)).expect("writing to a string never fails");
         for Import { what, from } in &module.imports {
-            writeln!(self.text, "const {what} = {};", variable(from)).expect("a string can be written");
+            writeln!(self.text, "const {what} = {};", variable(from))
+                .expect("writing to a string never fails");
         }
         self.text.push_str(&module.body);
         writeln!(self.text, "return {{ {} }};\n}})();", module.exports.join(", "))
-            .expect("a string can be written");
+            .expect("writing to a string never fails");
         Ok(())
     }
 }

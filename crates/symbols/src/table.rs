@@ -232,8 +232,8 @@ impl Symbols {
 
     /// The known name that is most similar to this one, if it is similar enough to be suggested.
     fn similar(&self, name: &str) -> Option<&str> {
-        const DIFFERENT: usize = 3;
-        let most = (name.chars().count() / 3).clamp(1, DIFFERENT);
+        const MAX_DISTANCE: usize = 3;
+        let most = (name.chars().count() / 3).clamp(1, MAX_DISTANCE);
         let near = |known: &&str| known.len().abs_diff(name.len()) <= most;
         let distances =
             self.neighbours(name).filter(near).map(|known| (strsim::osa_distance(name, known), known));
