@@ -315,7 +315,10 @@ impl Drop for LockstepClaim {
         let Some(place) = holders.all.iter().position(|(number, _)| *number == self.number) else { return };
         match self.changes.last() {
             Some((_, holder)) => {
-                holders.all[place].1 = *holder;
+                // The WebSocket may have been closed before its batch was settled.
+                if holders.all[place].1 != CLOSED || *holder == 0 {
+                    holders.all[place].1 = *holder;
+                }
                 holders.all.drain(..place);
             }
             None => drop(holders.all.remove(place)),
@@ -398,6 +401,17 @@ mod tests {
             later.settle(&outcome);
             assert_eq!((clear_if_held_by(CLOSED), clear_if_held_by(2)), (is_left, !is_left));
         }
+    }
+
+    #[tokio::test]
+    async fn a_websocket_that_was_closed_before_its_request_was_settled_does_not_hold_lockstep() {
+        let holder = LockstepHolder::default();
+        let first = claim(&holder, 1).await;
+        let later = claim(&holder, 2).await;
+        assert!(holder.clear_if_held_by(1).is_none(), "the later request may still succeed");
+        drop(first);
+        later.settle(&refused());
+        assert!(holder.clear_if_held_by(CLOSED).is_some());
     }
 
     #[tokio::test]
