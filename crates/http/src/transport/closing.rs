@@ -114,7 +114,7 @@ impl Refusal {
     /// For a URL with a character that hyper refuses without a message.
     pub(crate) const NOT_ENCODED: Refusal = Refusal::new(
         StatusCode::BAD_REQUEST,
-        "the URL contains a character that must be encoded: write %3C for <, %3E for >, and %22 for \"",
+        "the URL contains a character that must be encoded: write %3C for <, %3E for >, %22 for \", and %60 for `",
     );
     /// For a head that gives `Content-Length` more than once. hyper accepts this if all values are the same.
     pub(crate) const TWO_LENGTHS: Refusal =

@@ -30,8 +30,8 @@ pub(crate) struct Framing {
     complete: u32,
     /// How many bytes of an incomplete head have arrived; 0 if no head is arriving.
     head: usize,
-    /// Whether the first line of the head has had a `?`, which begins the query.
-    in_query: bool,
+    /// The part of the target that arrives, while the first line of the head arrives.
+    part: TargetPart,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +55,20 @@ enum FramingState {
     Unknown,
 }
 
+/// A part of the target of a request. The method before the target counts as a part of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TargetPart {
+    Path,
+    Query,
+    /// hyper does not examine it.
+    Fragment,
+}
+
 const START: FramingState = FramingState::Head { begun: false, length: None, chunked: false };
 
 impl Default for Framing {
     fn default() -> Framing {
-        Framing { state: START, line: [0; LOOKED_AT], known: 0, complete: 0, head: 0, in_query: false }
+        Framing { state: START, line: [0; LOOKED_AT], known: 0, complete: 0, head: 0, part: TargetPart::Path }
     }
 }
 
@@ -105,7 +114,7 @@ impl Framing {
 
     fn end_request(&mut self) {
         self.state = START;
-        self.in_query = false;
+        self.part = TargetPart::Path;
         self.complete = self.complete.wrapping_add(1);
     }
 
@@ -133,10 +142,12 @@ impl Framing {
     /// Examines a part of the first line of a head. Finds the characters of a target that hyper refuses.
     fn check_target(&mut self, piece: &[u8]) -> Result<(), Refusal> {
         for byte in piece {
-            match byte {
-                b'?' => self.in_query = true,
-                b'<' | b'>' => return Err(Refusal::NOT_ENCODED),
-                b'"' if self.in_query => return Err(Refusal::NOT_ENCODED),
+            match (self.part, byte) {
+                (TargetPart::Path | TargetPart::Query, b'#') => self.part = TargetPart::Fragment,
+                (TargetPart::Path, b'?') => self.part = TargetPart::Query,
+                (TargetPart::Path, b'<' | b'>' | b'`') | (TargetPart::Query, b'<' | b'>' | b'"') => {
+                    return Err(Refusal::NOT_ENCODED);
+                }
                 _ => {}
             }
         }
@@ -343,10 +354,12 @@ mod tests {
         let with = |target: &str| {
             found(&format!("GET / HTTP/1.1\r\n\r\n\r\nPOST {target} HTTP/1.1\r\nx: <\"\r\n\r\n"))
         };
-        for target in ["/a?b=<c", "/a?b=c>", "/a?b=\"c\"", "/<a>", &format!("/{}?b=\"", "a".repeat(100))] {
+        for target in
+            ["/a?b=<c", "/a?b=c>", "/a?b=\"c\"", "/<a>", "/`a`", &format!("/{}?b=\"", "a".repeat(100))]
+        {
             assert_eq!(with(target), Err(Refusal::NOT_ENCODED), "{target}");
         }
-        for target in ["/a?b=%3Cc", "/a\"b", "/a?b={c|d}\\^`'"] {
+        for target in ["/a?b=%3Cc", "/a\"b", "/a?b={c|d}\\^`'", "/a#<`>", "/a?b#\""] {
             assert_eq!(with(target), Ok(()), "{target}");
         }
         assert_eq!(
