@@ -115,8 +115,10 @@ export class Timeline {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #stepping;
   #shown = "";
-  /** Grows with each request for the history, and when another emulator is selected. Older answers are ignored. */
+  /** How many requests for the history were sent. */
   #asked = 0;
+  /** The number of the last request whose answer counts. Answers to older requests are ignored. */
+  #answered = 0;
   /** How many requests for the history the server has refused in a row. */
   #refusals = 0;
 
@@ -163,7 +165,7 @@ export class Timeline {
       this.#history = undefined;
       this.#refusals = 0;
       // An answer that is still on its way belongs to the emulator that was selected before.
-      this.#asked += 1;
+      this.#answered = this.#asked;
       clearTimeout(this.#timer);
       this.#timer = undefined;
       this.element.hidden = true;
@@ -221,7 +223,9 @@ export class Timeline {
     /** @type {History} */
     const history = await readQuietly(this.#app, "history", "/v1/timeline", { first });
     // The answer to an earlier request may come after the answer to a later one.
-    if (!this.#moving && asked === this.#asked) this.#show(history);
+    if (this.#moving || asked <= this.#answered) return;
+    this.#answered = asked;
+    this.#show(history);
   }
 
   /** @param {History} history */
@@ -424,6 +428,8 @@ export class Timeline {
     }
     if (scrubs !== this.#scrubs) return;
     this.#moving = undefined;
+    // Answers that are still on their way are from before the movement.
+    this.#answered = this.#asked;
     await this.#restart();
   }
 
@@ -442,6 +448,7 @@ export class Timeline {
     this.#holding = true;
     this.#holds += 1;
     const hold = this.#holds;
+    const selected = this.#app.api.emulator.value;
     const step = () => {
       const frame = Math.max(Number(this.#slider.min), (this.#wanted ?? this.#slider.valueAsNumber) - STEP);
       this.#slider.value = String(frame);
@@ -449,15 +456,16 @@ export class Timeline {
     };
     // Since the history arrived, frames have run, and a state may have been loaded.
     const asked = this.#moving ?? (await attempt(() => this.#ask(emulator.frame).then(() => true)));
-    // Meanwhile, another emulator may have been selected, or the user may have begun again.
-    if (hold !== this.#holds) return;
-    if (!asked || !this.#history || this.element.hidden) {
+    if (selected !== this.#app.api.emulator.value) return;
+    // Meanwhile, the user may have released it, and may have begun again.
+    const isHeld = this.#holding && hold === this.#holds;
+    const isKnown = asked && this.#history && !this.element.hidden;
+    if (isKnown) step();
+    if (isKnown && isHeld) this.#stepping = setInterval(step, STEP_MS);
+    else if (isHeld || !this.#holding) {
       this.#holding = false;
-      return;
+      void this.#end();
     }
-    step();
-    if (this.#holding) this.#stepping = setInterval(step, STEP_MS);
-    else void this.#end();
   }
 
   #release() {

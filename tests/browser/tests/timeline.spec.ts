@@ -1,7 +1,7 @@
 /** The timeline: going back in the history by pointer, key and touch. */
 
 import type { Page } from "@playwright/test";
-import { refuseCalls } from "../support/console.ts";
+import { Console, refuseCalls } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
 const FRAME_OF_GAME = 0x0200_0008;
@@ -113,6 +113,29 @@ test("a running game runs on after Comma was held twice over a slow connection",
   await page.page.keyboard.up("Comma");
   await expect(page.page.locator(".badge").first()).toContainText("Running");
   await page.page.unrouteAll({ behavior: "wait" });
+});
+
+test("each short press of Comma goes back one step, even over a slow connection", async ({
+  page,
+  server,
+}) => {
+  let isSlow = false;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    socket.onMessage(async (message) => {
+      if (isSlow && String(message).includes('"history"'))
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      onward.send(message);
+    });
+  });
+  await server.holdAt(300);
+  const opened = await Console.open(page, server);
+  await expect(page.getByRole("slider", { name: "Timeline" })).toHaveValue("300");
+  await opened.screen.focus();
+  isSlow = true;
+  await page.keyboard.press("Comma");
+  await page.keyboard.press("Comma");
+  await expect.poll(async () => (await server.state()).frame).toBe(276);
 });
 
 test("Comma in the memory grid does not go back", async ({ console: page, server }) => {
