@@ -19,7 +19,7 @@ pub fn rate(value: f64) -> String {
         value if value >= 999.95 || (value - value.round()).abs() < 1e-9 => 0,
         value if value >= 99.995 => 1,
         value if value >= 0.0995 => 2,
-        // Two digits that are not 0.
+        // Two significant digits.
         value => (1.0 - value.log10().floor()) as usize,
     };
     thousands(format!("{value:.decimals$}"))
@@ -80,6 +80,7 @@ mod tests {
         );
         assert_eq!(thousands("-1234567.89"), "-1,234,567.89");
     }
+
     #[test]
     fn small_rates_are_not_shown_as_0() {
         assert_eq!([0.001, 0.002, 0.0167, 0.0996, 0.0].map(rate), ["0.0010", "0.0020", "0.017", "0.10", "0"]);
