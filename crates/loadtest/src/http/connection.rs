@@ -1,9 +1,9 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use super::connector::{Connector, Stream};
 use super::response::{Head, Parser, Step};
@@ -45,21 +45,15 @@ impl Connection {
         call: &mut Call<'_>,
         bodiless: bool,
     ) -> Result<Head, Failure> {
-        let (reader, mut writer) = tokio::io::split(&mut self.stream);
-        let mut sending = pin!(async move {
-            writer.write_all(request).await?;
-            // With TLS, the stream keeps data that did not fit into the socket's buffer.
-            writer.flush().await
-        });
-        let mut receiving = pin!(receive(reader, &mut self.buffer, call, bodiless));
-        let mut sent = None;
+        let mut parser = Parser::new(bodiless);
+        let (mut rest, mut sent) = (request, None);
         let answer = poll_fn(|context| {
             if sent.is_none()
-                && let Poll::Ready(result) = sending.as_mut().poll(context)
+                && let Poll::Ready(result) = self.poll_send(&mut rest, context)
             {
                 sent = Some(result);
             }
-            receiving.as_mut().poll(context)
+            self.poll_receive(&mut parser, call, context)
         });
         let answer = answer.await;
         match sent {
@@ -69,25 +63,38 @@ impl Connection {
             _ => answer.map(|head| Head { keep_alive: false, ..head }),
         }
     }
-}
 
-/// Reads a response, and puts its body into the call's reply.
-async fn receive(
-    mut stream: impl AsyncRead + Unpin,
-    buffer: &mut Vec<u8>,
-    call: &mut Call<'_>,
-    bodiless: bool,
-) -> Result<Head, Failure> {
-    let mut parser = Parser::new(bodiless);
-    loop {
-        let count = stream.read_buf(buffer).await?;
-        if count == 0 {
-            return parser.closed();
+    /// Sends the rest of a request.
+    fn poll_send(&mut self, rest: &mut &[u8], context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut stream = Pin::new(&mut self.stream);
+        while !rest.is_empty() {
+            let count = ready!(stream.as_mut().poll_write(context, rest))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            *rest = &rest[count..];
         }
-        call.mark_received(count);
-        if let Step::Done(head) = parser.step(buffer, call.reply)? {
-            return Ok(head);
+        // With TLS, the stream keeps data that did not fit into the socket's buffer.
+        stream.poll_flush(context)
+    }
+
+    /// Reads a response, and puts its body into the call's reply.
+    fn poll_receive(
+        &mut self,
+        parser: &mut Parser,
+        call: &mut Call<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Head, Failure>> {
+        loop {
+            let count = ready!(pin!(self.stream.read_buf(&mut self.buffer)).poll(context))?;
+            if count == 0 {
+                return Poll::Ready(parser.closed());
+            }
+            call.mark_received(count);
+            if let Step::Done(head) = parser.step(&mut self.buffer, call.reply)? {
+                return Poll::Ready(Ok(head));
+            }
+            self.buffer.reserve(PIECE);
         }
-        buffer.reserve(PIECE);
     }
 }
