@@ -182,6 +182,9 @@ void fw_save_unload(struct fw_core*);
 bool fw_save_view(const struct fw_core*, size_t index, struct fw_save_view* out);
 /* The id of the cartridge's save; 0 if it has none, or if a temporary save hides it. */
 uint64_t fw_save_in_use(const struct fw_core*);
+/* Sets whether a state that a script loads with its save leaves the cartridge's save as it is while the save of another
+ * state hides it. */
+void fw_save_protect(struct fw_core*, bool protects);
 /* Frees a save that is no longer open. */
 void fw_save_forget(struct fw_core*, uint64_t id);
 /* The name of the game's files without the extension. */

@@ -76,6 +76,7 @@ struct fw_core {
 	bool (*load_save)(struct mCore*, struct VFile*);
 	bool (*load_temporary_save)(struct mCore*, struct VFile*);
 	bool (*restore_save)(struct mCore*, const void*, size_t, bool writeback);
+	bool protects_save; /* see fw_save_protect */
 };
 
 /* buffer.c: copies all of `vf` into a new buffer for Rust, and closes `vf`. */
@@ -101,7 +102,7 @@ void fw_clock_after_load(struct fw_core*, int64_t before, struct mStateExtdata* 
 void fw_saves_init(struct fw_core*);
 /* If the game has changed the save of a loaded state, makes it the cartridge's save at once; with `always`, even if the
  * game has not changed it. Called before a reset, before another ROM is inserted, before the cartridge's own save is
- * replaced or removed, and before a state is loaded with FW_KEEP_SAVE or by a script. */
+ * replaced or removed, and before a state is loaded with FW_KEEP_SAVE or, unless the save is protected, by a script. */
 void fw_saves_settle(struct fw_core*, bool always);
 /* Inserts an empty temporary save, so that libmgba closes the save that is in use. Called before another ROM is
  * inserted, and before the core is freed. */

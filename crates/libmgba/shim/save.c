@@ -360,10 +360,14 @@ static bool restore_script_save(struct mCore* core, const void* data, size_t siz
 	if (!self || self->core != core) {
 		return false;
 	}
-	if (writeback) {
+	if (writeback && !self->protects_save) {
 		fw_saves_settle(self, true);
 	}
 	return self->restore_save(core, data, size, writeback);
+}
+
+void fw_save_protect(struct fw_core* self, bool protects) {
+	self->protects_save = protects;
 }
 
 void fw_saves_init(struct fw_core* self) {

@@ -148,6 +148,7 @@ impl Machine {
     pub fn run_frame(&mut self, draw: bool) {
         self.ticks += 1;
         self.settle_clock();
+        self.settle_protection();
         self.drop_frozen_of_other_game();
         let game = self.game_and_save();
         self.keeper.before_frame(&mut self.core, game, self.drawn);
@@ -208,6 +209,12 @@ impl Machine {
             (CoreClock::Frames(_), false) => self.core.set_clock(CoreClock::Host),
             _ => {}
         }
+    }
+
+    /// During a recording or a replay, protects the cartridge's save from the states that scripts load. See
+    /// [`load_flags`](Self::load_flags) for the reason.
+    pub fn settle_protection(&mut self) {
+        self.core.protect_save(self.watches.has_recording_or_replay());
     }
 
     /// Runs this many frames, within a batch. Returns the frame counter after the last of them.

@@ -21,6 +21,7 @@ type Result<T = Value> = std::result::Result<T, OpError>;
 impl Machine {
     /// Performs any operation except `run`, which `go_on` handles.
     pub(super) fn operation(&mut self, op: Op) -> Result {
+        self.settle_protection();
         let core = &mut self.core;
         Ok(match op {
             Op::Echo { data } => Value::Bytes(data),
@@ -328,7 +329,7 @@ impl Machine {
     /// save, except during a replay. Recordings are also an exception, because their watches look like those of
     /// replays. When a replay ends, it loads the state from before the replay. If the save of another state hid the
     /// cartridge's save at that time, the state from before the replay does not contain the cartridge's save, so the
-    /// replay could not restore it.
+    /// replay could not restore it. For states that scripts load, [`Machine::settle_protection`] does the same.
     fn load_flags(&self, flags: u8) -> u32 {
         let keep = if self.watches.has_recording_or_replay() { 0 } else { flags::KEEP_SAVE };
         u32::from(flags) | keep

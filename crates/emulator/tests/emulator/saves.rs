@@ -564,6 +564,43 @@ fn a_state_with_its_save_changes_the_save_file_after_another_state_was_loaded_ex
 }
 
 #[test]
+fn a_state_that_a_script_loads_with_its_save_changes_the_save_file_except_in_a_replay() {
+    for (is_replay, expected) in [(false, 1), (true, 2)] {
+        let home = Home::new();
+        let now = home.path("now");
+        let source = format!(
+            "local state
+             callbacks:add('frame', function()
+               state = state or emu:read8({SRAM}) == 1 and emu:saveStateBuffer(31)
+               local file = io.open({now:?})
+               if file then
+                 file:close()
+                 os.remove({now:?})
+                 assert(emu:loadStateBuffer(state, 31))
+               end
+             end)"
+        );
+        let script = script(&source);
+        let emulator = home.start_with(vec![script.path().to_owned()]);
+        for value in [1, 2] {
+            poke(&emulator, value);
+            call(&emulator, Op::Advance { frames: 60 });
+        }
+        let two = bytes(call(&emulator, Op::SaveState { flags: 31 }));
+        call(&emulator, Op::LoadState { data: two, flags: 29 });
+        let watch = emulator.watch(WatchRequest { keys: true, ..WatchRequest::default() });
+        if is_replay {
+            call(&emulator, watch.op());
+        }
+        fs::write(&now, "").expect("written");
+        call(&emulator, Op::Advance { frames: 1 });
+        assert_eq!(peek(&emulator), 1);
+        drop(emulator);
+        assert_eq!(first(&home.save()), Some(expected));
+    }
+}
+
+#[test]
 fn going_back_does_not_overwrite_a_save_file_that_was_loaded_since() {
     let home = Home::new();
     fs::write(home.path("other.sav"), [7; 0x8000]).expect("written");

@@ -60,6 +60,9 @@ calls! {
     /// Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to
     /// the save. The save stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
     pub fn unload_save(self: &mut Core) = fw_save_unload;
+    /// Sets whether the cartridge's save is protected while the save of a loaded state hides it. If so, a state that a
+    /// script loads together with its save replaces only the save that hides it.
+    pub fn protect_save(self: &mut Core, protects: bool) = fw_save_protect;
     /// The number of cheats. If a script loads a game, even the same one, or a state that contains cheats, all cheats
     /// are removed.
     pub fn cheats(self: &mut Core) -> usize = fw_cheats_count;

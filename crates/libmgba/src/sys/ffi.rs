@@ -170,6 +170,7 @@ unsafe extern "C" {
     pub fn fw_save_unload(core: *mut RawCore);
     pub fn fw_save_view(core: *const RawCore, index: usize, out: *mut RawSave) -> bool;
     pub fn fw_save_in_use(core: *const RawCore) -> u64;
+    pub fn fw_save_protect(core: *mut RawCore, protects: bool);
     pub fn fw_save_forget(core: *mut RawCore, id: u64);
     pub fn fw_base_name(core: *const RawCore) -> *const c_char;
 
