@@ -417,6 +417,14 @@ check.test("a link or a folder with the name is an error that says so", function
   os.remove(path)
 end)
 
+check.test("a FIFO with the name is refused and not removed", function()
+  assert(os.execute("mkfifo -m 600 " .. path) == 0)
+  for _, problem in ipairs { select(2, channel.create(name)), select(2, channel.connect(name, 1)) } do
+    check.contains(problem, path .. " is not a regular file; remove it or choose another name")
+  end
+  assert(os.remove(path))
+end)
+
 check.test("both sides get an error if the size of the block changes", function()
   for _, size in ipairs { 0, 100, RINGS, BULK, BULK + 4096, BULK + 4 * layout.BULK } do
     -- A busy machine can delay the end of a wait.

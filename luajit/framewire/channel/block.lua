@@ -62,11 +62,15 @@ local function refused(name)
   return sys.fail("channel '" .. name .. "' cannot be opened")
 end
 
--- Refuses a file that belongs to another user, or that other users may open. Returns its size.
+-- Refuses a file that belongs to another user, that other users may open, or that is not a regular file (such as a
+-- FIFO). Returns its size.
 local function check_owner(fd, name)
-  local size, _, _, _, owner, mode = sys.stat(fd)
+  local size, _, kind, _, owner, mode = sys.stat(fd)
   if not size then return sys.fail("channel '" .. name .. "'") end
   if owner ~= C.geteuid() or bit.band(mode, 63) ~= 0 then return nil, foreign(name) end
+  if kind ~= "file" then
+    return nil, "/dev/shm/framewire." .. name .. " is not a regular file; remove it or choose another name"
+  end
   return size
 end
 

@@ -55,11 +55,17 @@ fn path_of(name: &str) -> Result<CString, Error> {
     CString::new(format!("/framewire.{name}")).map_err(|_| Error::Name(name.to_owned()))
 }
 
-/// Checks that no other user can open the file: it belongs to this user, and its mode gives others no access.
+/// Checks that no other user can open the file: it belongs to this user, and its mode gives others no access. Also
+/// checks that it is a regular file, and not, for example, a FIFO.
 fn check_owner(file: &File, name: &str) -> Result<(), Error> {
     let data = file.metadata().map_err(system("cannot read the attributes of the shared memory"))?;
     if data.uid() != sys::user() || data.mode() & 0o077 != 0 {
         return Err(Error::Foreign(name.to_owned()));
+    }
+    if !data.is_file() {
+        let what =
+            format!("/dev/shm/framewire.{name} is not a regular file; remove it or choose another name");
+        return Err(system(what)(std::io::Error::from_raw_os_error(libc::EINVAL)));
     }
     Ok(())
 }

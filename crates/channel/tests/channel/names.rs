@@ -102,6 +102,20 @@ fn memory_that_others_can_open_is_refused() {
 }
 
 #[test]
+fn a_fifo_with_the_name_is_refused_and_not_removed() {
+    let name = name();
+    let made = std::process::Command::new("mkfifo").args(["-m", "600"]).arg(file(&name)).status();
+    assert!(made.expect("mkfifo").success());
+    let created = Endpoint::create(&name, Options::default()).map(drop);
+    let connected = Endpoint::connect(&name, SECOND, Options::default()).map(drop);
+    for end in [created, connected, Endpoint::check_name(&name)] {
+        let error = end.expect_err("it is not a file").to_string();
+        assert!(error.contains(&format!("framewire.{name} is not a regular file; remove it")), "{error}");
+    }
+    fs::remove_file(file(&name)).expect("the FIFO is still there");
+}
+
+#[test]
 fn a_link_or_a_folder_with_the_name_is_an_error_that_says_so() {
     let name = name();
     let check = || {
