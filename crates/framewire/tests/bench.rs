@@ -400,6 +400,19 @@ fn the_report_is_written_even_if_nothing_reads_the_output() {
     assert!(Report::from_json(&std::fs::read_to_string(json.path()).unwrap()).is_ok());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_in_the_file_of_standard_output_does_not_replace_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.txt");
+    let stdout = std::fs::File::create(&path).unwrap();
+    let args = ["bench", "embedded", "-q", "-r", "100", "-d", "500ms", "--json", "/dev/stdout"];
+    assert!(program().args(args).stdout(stdout).status().unwrap().success());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (json, result) = text.split_once("\n}\n").expect("the report comes first");
+    assert!(json.starts_with('{') && result.contains("| asked |"), "{text}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_path_that_is_not_utf_8_can_be_an_output() {

@@ -118,9 +118,28 @@ fn is_pipe(_path: &Path) -> bool {
     false
 }
 
-/// Replaces a file. If it is a device or a pipe, writes to it.
+/// Whether standard output goes to this file.
+#[cfg(unix)]
+fn is_stdout(path: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let stdout =
+        io::stdout().as_fd().try_clone_to_owned().and_then(|stdout| std::fs::File::from(stdout).metadata());
+    stdout.and_then(|stdout| Ok((stdout, path.metadata()?))).is_ok_and(|(stdout, file)| {
+        file.is_file() && (stdout.dev(), stdout.ino()) == (file.dev(), file.ino())
+    })
+}
+
+#[cfg(not(unix))]
+fn is_stdout(_path: &Path) -> bool {
+    false
+}
+
+/// Replaces a file. If it is a device, a pipe or the file of standard output, writes to it.
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let written = if path.exists() && !path.is_file() {
+    let written = if is_stdout(path) {
+        io::stdout().write_all(bytes)
+    } else if path.exists() && !path.is_file() {
         OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes))
     } else {
         framewire_files::replace(path, bytes).map(drop)
