@@ -330,6 +330,9 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
             row.waited_percent(),
             if row.tester_limited() {
                 "the tester was too slow for this rate"
+            } else if connections == 1 {
+                "either the target was too slow for this rate, or the tester needs more connections (--connections, with \
+                 a --strategy other than single)"
             } else {
                 "either the target was too slow for this rate, or the tester needs more connections (--connections)"
             }

@@ -160,6 +160,19 @@ fn requests_are_not_sent_when_no_connection_became_free() {
 }
 
 #[test]
+fn the_warning_about_waiting_for_the_only_connection_names_the_strategy() {
+    let server = Server::start(|_| Action::Silence(Duration::from_secs(20)));
+    let mut plan = crate::plan(40.0, SECOND);
+    plan.connections = 1;
+    plan.timeout = Duration::from_millis(400);
+    let row = crate::run(server.port, Reuse::default(), &plan);
+    let warning = row.warnings.iter().find(|warning| warning.contains("had to wait for the only connection"));
+    let warning = warning.expect("most requests have waited");
+    // If this machine is busy, the warning is about the tester instead.
+    assert!(row.tester_limited() || warning.contains("a --strategy other than single"), "{warning}");
+}
+
+#[test]
 fn each_connection_of_a_retried_request_has_a_time() {
     let server = Server::start(|number| if number % 2 == 0 { Action::Close } else { Action::Echo });
     let retries = Retries::new([Duration::from_millis(1)]);
