@@ -1,11 +1,13 @@
 //! Changes errors so that they say what to do: if the command line contains a ROM in place of a subcommand, and if the
-//! wrong value of an option comes from an environment variable.
+//! wrong value of an option comes from an environment variable or the settings file.
 
 use std::env;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
+
+use crate::sources;
 
 /// The usual extensions of ROM files, and of archives that can contain a ROM.
 const EXTENSIONS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "zip", "7z"];
@@ -53,11 +55,11 @@ pub fn with_variable(mut error: Error) -> Error {
 }
 
 /// The same text. If it begins with an option, such as `--speed`, and the option's value comes from an environment
-/// variable, the name of the variable replaces the option.
-pub fn naming_variable(text: String) -> String {
+/// variable or the settings file, the name of the variable, or that of the file and the setting, replaces the option.
+pub fn naming_source(text: String) -> String {
     let end = text.find(|next: char| next == ':' || next.is_whitespace()).unwrap_or(text.len());
-    match variable_of(&text[..end]) {
-        Some(variable) => variable + &text[end..],
+    match variable_of(&text[..end]).or_else(|| setting_of(&text[..end])) {
+        Some(source) => source + &text[end..],
         None => text,
     }
 }
@@ -66,12 +68,23 @@ pub fn naming_variable(text: String) -> String {
 /// line, or no such variable is set.
 fn variable_of(option: &str) -> Option<String> {
     let name = option.strip_prefix("--")?;
+    if is_on_command_line(option) { None } else { find_variable(&crate::Cli::command(), name) }
+}
+
+/// The settings file and the name of its setting that gives an option such as `--speed` its value. `None` if the option
+/// is on the command line, or the file does not contain the setting.
+fn setting_of(option: &str) -> Option<String> {
+    let name = option.strip_prefix("--")?;
+    let (path, settings) = sources::file()?;
+    let sets = settings.contains_key(name) && !is_on_command_line(option);
+    sets.then(|| format!("{}: {name}", path.display()))
+}
+
+/// Whether an option such as `--speed` is on the command line of this process.
+pub fn is_on_command_line(option: &str) -> bool {
     let sets =
         |arg: &str| arg.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
-    if env::args_os().any(|arg| arg.to_str().is_some_and(sets)) {
-        return None;
-    }
-    find_variable(&crate::Cli::command(), name)
+    env::args_os().take_while(|arg| arg != "--").any(|arg| arg.to_str().is_some_and(sets))
 }
 
 /// The variable that is set for the option with this name, of the command or of its subcommands.

@@ -109,7 +109,7 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         let causes = output::causes(error.as_ref()).join("\n  because: ");
-        output::notice(format_args!("framewire: {}", hint::naming_variable(causes)));
+        output::notice(format_args!("framewire: {}", hint::naming_source(causes)));
         ExitCode::FAILURE
     })
 }

@@ -5,6 +5,7 @@
 
 use std::mem::take;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 use clap::error::ErrorKind;
@@ -16,6 +17,14 @@ use crate::settings::Settings;
 
 /// The settings file in the working folder.
 const DEFAULT_FILE: &str = "framewire.toml";
+
+/// The settings file that was read, with its content.
+static FILE: OnceLock<(PathBuf, toml::Table)> = OnceLock::new();
+
+/// The settings file that was read, with its content. `None` if no file was read.
+pub fn file() -> Option<&'static (PathBuf, toml::Table)> {
+    FILE.get()
+}
 
 /// The largest settings file that is accepted, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -58,6 +67,9 @@ impl RawSettings {
         };
         let fallback: Settings = toml::from_str(&text)
             .with_context(|| format!("{} is not a valid settings file", path.display()))?;
+        if let Ok(content) = toml::from_str(&text) {
+            let _ = FILE.set((path.to_owned(), content));
+        }
         if !settings.select_emulators()
             && let Some(other) = fallback.conflicting_with_attach()
         {

@@ -186,6 +186,25 @@ fn the_error_for_a_wrong_environment_variable_names_the_variable() {
 }
 
 #[test]
+fn the_error_for_a_wrong_value_in_the_settings_file_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("framewire.toml"), "gb-model = \"x\"\nlisten = \"y\"\n").unwrap();
+    let said = |args: &[&str]| {
+        let output = program().arg("serve").args(args).current_dir(folder.path()).output().unwrap();
+        assert!(!output.status.success(), "{args:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (args, source) in [
+        (&["--listen", "127.0.0.1:0"][..], "framewire.toml: gb-model x"),
+        (&[], "framewire.toml: listen y"),
+        (&["--listen", "z"], "--listen z"),
+    ] {
+        let text = said(args);
+        assert!(text.contains(&format!("framewire: {source}")), "{text}");
+    }
+}
+
+#[test]
 fn the_folder_of_the_demo_game_of_a_killed_server_is_removed_at_the_next_start() {
     let (folder, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let start = || {

@@ -68,7 +68,7 @@ pub fn end(result: Result<(), Failure>) -> anyhow::Result<ExitCode> {
         Failure::Connection(_) => 3,
         Failure::Closed => return Ok(ExitCode::SUCCESS),
     };
-    output::notice(format_args!("framewire: {}", hint::naming_variable(failure.to_string())));
+    output::notice(format_args!("framewire: {}", hint::naming_source(failure.to_string())));
     Ok(ExitCode::from(code))
 }
 

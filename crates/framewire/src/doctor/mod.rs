@@ -37,7 +37,7 @@ fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
 
 /// The finding for an error whose text already says what to do.
 fn refused(error: &(dyn std::error::Error + 'static)) -> Finding {
-    let text = hint::naming_variable(output::causes_in_a_line(error));
+    let text = hint::naming_source(output::causes_in_a_line(error));
     Finding { is_ok: false, text, advice: None }
 }
 
