@@ -515,6 +515,26 @@ fn options_for_a_server_are_refused_by_framewire_mcp_without_one() {
 }
 
 #[test]
+fn options_for_a_server_are_refused_with_a_rom_but_not_its_variables() {
+    let (_folder, game) = folder_with_game();
+    let rom = game.to_str().unwrap();
+    for (option, value) in [
+        ("--url", "http://127.0.0.1:1"),
+        ("--emulator", "x"),
+        ("--token-file", "missing"),
+        ("--cacert", "missing"),
+    ] {
+        let said = fails(&["read", "lives", "--rom", rom, option, value], 2);
+        assert!(said.contains(&format!("--rom cannot be used with {option}")), "{said}");
+        fails(&["screenshot", "--rom", rom, &format!("{option}={value}")], 2);
+    }
+    let mut command = program();
+    command.args(["read", "lives", "--rom", rom]);
+    command.env("FRAMEWIRE_URL", "http://127.0.0.1:1").env("FRAMEWIRE_TOKEN_FILE", "missing");
+    assert!(command.output().unwrap().status.success());
+}
+
+#[test]
 fn the_battery_save_is_written_when_a_signal_ends_framewire_mcp() {
     let (folder, game) = folder_with_game();
     let data = folder.path().join("data");

@@ -36,7 +36,7 @@ pub struct GameArgs {
     /// Start this ROM for this command only, without a window, instead of using a server; its battery save is neither
     /// read nor written
     #[arg(long, value_name = "FILE")]
-    rom: Option<PathBuf>,
+    pub rom: Option<PathBuf>,
     /// Read names of addresses from this .sym, .map or .toml file, or a character table from this .tbl file; can
     /// be repeated
     #[arg(long, value_name = "FILE", requires = "rom")]

@@ -9,10 +9,16 @@ use super::Failure;
 use super::client::{Address, Client};
 #[cfg(feature = "embedded")]
 use super::game::{Game, GameArgs};
+#[cfg(feature = "embedded")]
+use crate::hint;
 use crate::output;
 
 /// The environment variable for the token, for machines where a file is inconvenient.
 const TOKEN: &str = "FRAMEWIRE_TOKEN";
+
+/// The options that say how to use a server, which have no effect with `--rom`.
+#[cfg(feature = "embedded")]
+const OF_SERVER: [&str; 4] = ["--url", "--emulator", "--token-file", "--cacert"];
 
 /// The arguments that all one-shot commands have.
 #[derive(Debug, clap::Args)]
@@ -63,7 +69,19 @@ impl Session {
 impl ServerArgs {
     /// If a ROM is named with `--rom`, starts the game and its server, and loads the state, runs the frames and plays
     /// the keys that the arguments name. Otherwise creates a client of the server at `--url`, but does not connect yet.
+    ///
+    /// # Errors
+    /// If the command line has both `--rom` and an option for a server, or if the game cannot be started. Environment
+    /// variables for a server are allowed with `--rom`.
     pub fn open(&self) -> Result<Session, Failure> {
+        #[cfg(feature = "embedded")]
+        if self.game.rom.is_some()
+            && let Some(option) = OF_SERVER.into_iter().find(|option| hint::is_on_command_line(option))
+        {
+            return Err(Failure::Input(format!(
+                "--rom cannot be used with {option}, which is for a server; take one of them out"
+            )));
+        }
         #[cfg(feature = "embedded")]
         if let Some(game) = self.game.start()? {
             let client = game.client()?;
