@@ -159,6 +159,7 @@ class Core(CoreMemory):
         self._events: list[CoreEvents] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._opened_store: _native.Store | None = None
+        self._recording: CoreRecording | None = None
         self.memory = Memory(self)
         self.snapshots = CoreSnapshots(self)
         self.recordings = CoreRecordings(self)
@@ -178,8 +179,19 @@ class Core(CoreMemory):
         return self._opened_store
 
     def close(self) -> None:
-        """Frees the core. Without a folder `data`, also deletes its snapshots and recordings."""
-        self._core.close()
+        """Frees the core, and completes the recording that is being made.
+
+        Without a folder `data`, deletes its snapshots and recordings.
+
+        Raises:
+            FramewireError: The recording cannot be stored. Set another `name` for it, and call its `stop` again.
+        """
+        recording, self._recording = self._recording, None
+        try:
+            if recording is not None and self._data is not None:
+                recording.stop()
+        finally:
+            self._core.close()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -530,7 +542,7 @@ class Core(CoreMemory):
         note: str = "",
         replace: bool = False,
     ) -> CoreRecording:
-        """Records every input with its frame until `stop`, or until the end of `with core.record():`.
+        """Records every input with its frame until `stop`, `close`, or the end of `with core.record():`.
 
         Args:
             name: The name of the recording. If it is None, the current time becomes the name.
@@ -547,7 +559,8 @@ class Core(CoreMemory):
         self._core.start_recording(start, 60 if every is None else u32(every, "every", 1), note)
         if start == "power-on":
             self._emit("reset", {})
-        return CoreRecording(self, name, replace)
+        self._recording = CoreRecording(self, name, replace)
+        return self._recording
 
     def replay(
         self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False

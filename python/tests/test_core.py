@@ -255,6 +255,32 @@ def test_a_recording_that_cannot_be_stored_is_not_lost(tmp_path: Path) -> None:
         assert core.recordings.info("third").frames == 5
 
 
+def test_closing_the_core_keeps_the_recording(tmp_path: Path) -> None:
+    with load(DATA / "framewire-demo.gba", data=tmp_path) as core:
+        recording = core.record("unstopped")
+        core.advance(100)
+    assert (recording.info().frames, recording.info().ended) == (100, "stopped")
+    with load(DATA / "framewire-demo.gba", data=tmp_path) as core:
+        assert core.recordings.info("unstopped").frames == 100
+        assert core.replay("unstopped").equal
+
+
+def test_a_recording_that_closing_the_core_cannot_store_is_not_lost(tmp_path: Path) -> None:
+    core = load(DATA / "framewire-demo.gba", data=tmp_path)
+    with core.record("first"):
+        core.advance(3)
+    recording = core.record("second")
+    core.advance(5)
+    core.recordings.add("second", core.recordings.file("first"))
+    with pytest.raises(Conflict):
+        core.close()
+    with pytest.raises(InvalidRequest, match="closed"):
+        core.frame()
+    core.close()
+    recording.name = "third"
+    assert recording.stop().frames == 5
+
+
 def test_a_recording_has_the_pictures_of_frames_that_the_program_does_not_draw(game: Core) -> None:
     with game.record("undrawn", every=10):
         game.advance(60, draw=False)
