@@ -77,7 +77,8 @@ class CoreWatch(BaseStream[Change]):
             row = self._native.change(self._id, frames)
             if row is not None:
                 break
-            if deadline is not None and time.monotonic() >= deadline:
+            # A deadline that is not a number has passed, too.
+            if deadline is not None and not time.monotonic() < deadline:
                 raise WaitTimeout(f"no change of {', '.join(self.expressions)} in {timeout} s")
             # Check the deadline after each second of game time.
             frames = 60
@@ -120,7 +121,8 @@ class CoreEvents(BaseStream[Event]):
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._waiting:
-            if deadline is not None and time.monotonic() >= deadline:
+            # A deadline that is not a number has passed, too.
+            if deadline is not None and not time.monotonic() < deadline:
                 raise WaitTimeout(f"no event in {timeout} s")
             if self not in self._core._events:
                 raise FramewireError("the events were closed; call events() again")

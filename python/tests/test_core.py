@@ -298,6 +298,13 @@ def test_a_wait_ends_in_the_first_frame_in_which_its_condition_is_true(game: Cor
         game.wait("lives == 99", timeout_frames=3)
 
 
+def test_next_does_not_run_forever_if_its_timeout_is_not_a_number(game: Core) -> None:
+    with game.events() as events, game.watch("lives == 99") as changes:
+        for stream in (events, changes):
+            with pytest.raises(WaitTimeout):
+                stream.next(timeout=float("nan"))
+
+
 def test_states_are_equal_after_the_same_inputs(game: Core) -> None:
     state = game.save_state()
     pictures = []
