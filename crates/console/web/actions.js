@@ -28,7 +28,7 @@ const download = (title, path, output) => ({ title, method: "GET", path, output 
 
 export const pause = () => post("Pause", "/v1/pause");
 
-export const resume = () => post("Resume", "/v1/resume");
+export const resume = () => ({ ...post("Resume", "/v1/resume"), isUrgent: true });
 
 export const reset = () => post("Reset", "/v1/reset");
 
@@ -55,8 +55,10 @@ export const lockstep = (timeout) => post("Lockstep", "/v1/lockstep", { timeout 
  * Sets the speed: a multiple of the console's speed, or as fast as possible.
  * @param {number | "unlimited"} times
  */
-export const speed = (times) =>
-  post(`Speed ${times === "unlimited" ? times : `${times}×`}`, "/v1/speed", { speed: times });
+export const speed = (times) => ({
+  ...post(`Speed ${times === "unlimited" ? times : `${times}×`}`, "/v1/speed", { speed: times }),
+  isUrgent: true,
+});
 
 export const screenshot = () => download("Save the picture", "/v1/screen", "screen.png");
 

@@ -188,7 +188,7 @@ export class Api {
   /** @type {(action: Action) => Promise<{status: number, content: unknown}>} */
   async #fetch(action) {
     /** @type {RequestInit} */
-    const init = { method: action.method };
+    const init = { method: action.method, keepalive: action.isUrgent === true };
     if (!action.isLong) init.signal = AbortSignal.timeout(TIMEOUT_MS);
     if (action.json !== undefined) {
       init.body = JSON.stringify(action.json);

@@ -66,9 +66,11 @@ export function commands(app) {
     held.delete(code);
   };
   addEventListener("keyup", (event) => release(event.code));
-  addEventListener("blur", () => {
+  const releaseAll = () => {
     for (const code of [...held.keys()]) release(code);
-  });
+  };
+  addEventListener("blur", releaseAll);
+  addEventListener("pagehide", releaseAll);
   return palette;
 }
 

@@ -12,6 +12,7 @@
  * @property {unknown} [json] The body, as JSON.
  * @property {Blob} [file] The body, as bytes. An action has at most one of `json` and `file`.
  * @property {Record<string, string>} [headers] Header fields in addition to `Content-Type` and `Authorization`.
+ * @property {boolean} [isUrgent] Whether the request is sent even if the page is closed at once. Its body must be short.
  * @property {boolean} [isLong] Whether the answer can take longer than the time for which the page usually waits.
  * @property {string} [output] The name of the file in which the command saves a binary response.
  */

@@ -159,6 +159,12 @@ export class Timeline {
       if (KEYS.has(event.code)) this.#release();
     });
     addEventListener("blur", () => this.#release());
+    addEventListener("pagehide", () => {
+      // The page may end before `#release` has resumed the game.
+      const { ran, emulator } = this.#moving ?? {};
+      if (ran) void attempt(() => app.api.act(aimed(actions.resume(), emulator)));
+      this.#release();
+    });
     app.status.follow(() => void this.#refresh());
     app.api.emulator.follow(() => {
       this.#release();

@@ -383,3 +383,27 @@ test("what is entered while an answer is on its way stays in the field", async (
   await expect(panel.locator(".watch .name")).toHaveText(["score"]);
   await expect(expression).toHaveValue("lives");
 });
+
+test("the speed is set back if the page ends while the key for fast forward is held", async ({
+  console: page,
+  server,
+}) => {
+  await page.screen.focus();
+  await page.page.keyboard.down("f");
+  await expect.poll(async () => (await server.state()).speed).toBe("unlimited");
+  await page.page.reload();
+  await expect.poll(async () => (await server.state()).speed).toBe(1);
+});
+
+test("the game runs on if the page ends while the key for Rewind is held", async ({
+  console: page,
+  server,
+}) => {
+  await expect.poll(async () => (await server.state()).frame).toBeGreaterThan(120);
+  await expect(page.page.locator(".timeline")).toBeVisible();
+  await page.screen.focus();
+  await page.page.keyboard.down("Comma");
+  await expect.poll(async () => (await server.state()).run).toBe("paused");
+  await page.page.close();
+  await expect.poll(async () => (await server.state()).run).toBe("running");
+});
