@@ -10,7 +10,7 @@ import { RATE } from "./gif.js";
 import { icon } from "./icons.js";
 import { fileName, freeName } from "./names.js";
 import { Polling } from "./polling.js";
-import { ReplayProgress } from "./replay.js";
+import { Replays } from "./replay.js";
 import { toast } from "./toast.js";
 import { download } from "./transport.js";
 
@@ -62,8 +62,8 @@ export class RecordingsPanel {
       button({ icon: "stop", label: "Stop", kind: "danger" }, () => this.#stop()),
     ),
   );
-  /** @type {ReplayProgress} */
-  #replay;
+  /** @type {Replays} */
+  #replays;
   #polling = new Polling(() => this.#refresh());
   #shown = "";
   /** The entries of the list. @type {ReadonlyMap<string, Element>} */
@@ -76,7 +76,7 @@ export class RecordingsPanel {
   /** @param {App} app */
   constructor(app) {
     this.#app = app;
-    this.#replay = new ReplayProgress(app);
+    this.#replays = new Replays(app);
     const form = lineForm(
       () => this.#record(),
       field("Name of the recording", this.#name),
@@ -91,7 +91,7 @@ export class RecordingsPanel {
         "A recording holds every key press with its frame, from all clients, and hashes to verify a replay.",
       ),
       this.#activeLine,
-      this.#replay.element,
+      this.#replays.element,
       this.#list,
     );
     app.api.emulator.follow(() => {
@@ -187,7 +187,7 @@ export class RecordingsPanel {
   /** @type {(recording: Recording, attached: boolean) => HTMLElement} */
   #row({ name, frame, time, size }, attached) {
     const play = () =>
-      this.#replay.play(name, this.#speed.value === "" ? undefined : Number(this.#speed.value));
+      this.#replays.play(name, this.#speed.value === "" ? undefined : Number(this.#speed.value));
     const replay = entryButton("play", "Replay", name, play, "primary");
     if (attached) disable(replay, NO_REPLAY);
     return el(

@@ -1,10 +1,10 @@
-/** Runs a replay: starts it, shows its progress, and cancels it. */
+/** Runs replays: starts them, shows their progress, and cancels them. */
 
 import * as actions from "./actions.js";
 import { isRejection } from "./api.js";
 import { aimed, attempt, selectedName } from "./app.js";
 import { button } from "./controls.js";
-import { el, fill, setText } from "./dom.js";
+import { el, fill, refill, setText } from "./dom.js";
 import { toast } from "./toast.js";
 
 /** @import { App } from "./app.js" */
@@ -28,20 +28,13 @@ import { toast } from "./toast.js";
 /** The time between two requests for the state of the replay. */
 const EVERY_MS = 200;
 
-/** Shows the progress of a replay. */
-export class ReplayProgress {
+/** Starts replays, and shows the progress of the newest one on each emulator. */
+export class Replays {
   /** @readonly */
-  element = el("div", { class: "replay", role: "status" });
+  element = el("div", { class: "replays", role: "status" });
   #app;
-  #bar = el("progress", {});
-  #text = el("span", {});
-  #cancel = button({ icon: "stop", label: "Cancel" }, () =>
-    attempt(() => this.#app.api.act(aimed(actions.cancelReplay(), this.#emulator))),
-  );
-  /** The emulator of the newest replay. The user may select another one while it runs. @type {string | undefined} */
-  #emulator;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
+  /** By the name of the emulator. @type {Map<string | undefined, ReplayProgress>} */
+  #shown = new Map();
 
   /** @param {App} app */
   constructor(app) {
@@ -58,17 +51,55 @@ export class ReplayProgress {
     /** @type {Replay | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.replay(name, speed)));
     if (!begun) return;
+    this.#shown.get(emulator)?.replace();
+    for (const [other, { isOver }] of this.#shown) if (isOver) this.#shown.delete(other);
+    const progress = new ReplayProgress(this.#app, emulator);
+    this.#shown.set(emulator, progress);
+    refill(this.element, ...[...this.#shown.values()].map(({ element }) => element));
+    await this.#app.poller.setReplaying(emulator, !begun.over);
+    await progress.follow(begun);
+  }
+}
+
+/** Shows the progress of a replay. */
+class ReplayProgress {
+  /** @readonly */
+  element = el("div", { class: "replay" });
+  /** Whether the replay is over. */
+  isOver = false;
+  #app;
+  #emulator;
+  #bar = el("progress", {});
+  #text = el("span", {});
+  #cancel = button({ icon: "stop", label: "Cancel" }, () =>
+    attempt(() => this.#app.api.act(aimed(actions.cancelReplay(), this.#emulator))),
+  );
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** Whether a newer replay on the same emulator has taken the place of this one. */
+  #isReplaced = false;
+
+  /**
+   * @param {App} app
+   * @param {string | undefined} emulator
+   */
+  constructor(app, emulator) {
+    this.#app = app;
     this.#emulator = emulator;
-    await this.#app.poller.setReplaying(begun.over ? undefined : emulator);
-    await this.#follow(begun);
+  }
+
+  /** Stops following the replay, because there is a newer one on the same emulator. */
+  replace() {
+    this.#isReplaced = true;
+    clearTimeout(this.#timer);
   }
 
   /** @param {Replay} replay */
-  async #follow(replay) {
-    clearTimeout(this.#timer);
+  async follow(replay) {
+    this.isOver = replay.over;
     if (replay.over) {
       fill(this.element, el("p", { class: replay.equal ? "outcome good" : "outcome bad" }, outcome(replay)));
-      await this.#app.poller.setReplaying(undefined);
+      await this.#app.poller.setReplaying(this.#emulator, false);
       return;
     }
     const { recording, played, frames } = replay;
@@ -77,23 +108,22 @@ export class ReplayProgress {
     setText(this.#text, `${recording}: frame ${played} of ${frames}`);
     // The button stays the same, so that no click is lost between two updates.
     if (this.#cancel.parentElement !== this.element) fill(this.element, this.#bar, this.#text, this.#cancel);
-    const emulator = this.#emulator;
     this.#timer = setTimeout(async () => {
       /** @type {Replay | undefined} */
       let next;
       try {
-        next = await this.#app.api.read(actions.REPLAY, { emulator });
+        next = await this.#app.api.read(actions.REPLAY, { emulator: this.#emulator });
       } catch (error) {
         // If the server did not reject the request, the replay may still run. Then the header shows the problem.
         if (isRejection(error)) toast(error.message, "bad");
         else next = replay;
       }
-      // Meanwhile, a replay on another emulator may have begun.
-      if (emulator !== this.#emulator) return;
-      if (next) await this.#follow(next);
+      if (this.#isReplaced) return;
+      if (next) await this.follow(next);
       else {
+        this.isOver = true;
         fill(this.element);
-        await this.#app.poller.setReplaying(undefined);
+        await this.#app.poller.setReplaying(this.#emulator, false);
       }
     }, EVERY_MS);
   }

@@ -82,8 +82,8 @@ export class StatusPoller {
   #shown = 0;
   /** The newest poll. @type {Promise<void> | undefined} */
   #newest;
-  /** @type {string | undefined} */
-  #replaying;
+  /** The emulators on which replays run, as far as this page knows. @type {Set<string | undefined>} */
+  #replaying = new Set();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -122,11 +122,12 @@ export class StatusPoller {
   }
 
   /**
-   * Sets the emulator on which a replay runs. During a replay, the emulator itself reports that it is paused.
-   * @param {string | undefined} emulator
+   * Sets whether a replay runs on an emulator. During a replay, the emulator itself reports that it is paused.
+   * @type {(emulator: string | undefined, runs: boolean) => Promise<void>}
    */
-  async setReplaying(emulator) {
-    this.#replaying = emulator;
+  async setReplaying(emulator, runs) {
+    if (runs) this.#replaying.add(emulator);
+    else this.#replaying.delete(emulator);
     await this.refresh();
   }
 
@@ -168,7 +169,7 @@ export class StatusPoller {
       const wanted = this.#api.emulator.value;
       const emulator = wanted === undefined ? emulators[0] : emulators.find(({ name }) => name === wanted);
       if (wanted !== undefined && !emulator) return { phase: "unknown", emulators, emulator };
-      if (emulator?.connected && emulator.name === this.#replaying)
+      if (emulator?.connected && this.#replaying.has(emulator.name))
         return { phase: "replaying", emulators, emulator };
       return { phase: emulator ? phaseOf(emulator) : "disconnected", emulators, emulator };
     } catch (error) {

@@ -144,6 +144,35 @@ test("a replay is followed and cancelled after another emulator is selected", as
   await expect(page.locator(".toast.bad")).toHaveCount(0);
 });
 
+test("a replay still counts as running after another one has begun on another emulator", async ({
+  page,
+  serve,
+}, info) => {
+  const server = await serve(demoCopies(info.outputPath(), ["one", "two"]));
+  const opened = await Console.open(page, server);
+  // The replays take longer than the test.
+  await server.json("/v1/pause?emulator=one", {});
+  await server.json("/v1/recordings?emulator=one", { name: "long" });
+  for (let part = 0; part < 6; part += 1)
+    await server.json("/v1/batch?emulator=one", { ops: [{ op: "advance", frames: 600 }] });
+  await fetch(`${server.url}/v1/recording?emulator=one`, { method: "DELETE" });
+  const panel = await opened.tab("Recordings");
+  const badge = page.locator(".badge").first();
+  for (const name of ["one", "two"]) {
+    await page.getByLabel("Emulator", { exact: true }).selectOption(name);
+    await panel.getByRole("button", { name: "Replay long" }).click();
+    await expect(badge).toContainText("Replaying");
+  }
+  await page.getByLabel("Emulator", { exact: true }).selectOption("one");
+  await expect(badge).toContainText("Replaying");
+  const cancel = panel.getByRole("button", { name: "Cancel" });
+  await expect(cancel).toHaveCount(2);
+  await cancel.first().click();
+  await expect(badge).toContainText("Paused");
+  await page.getByLabel("Emulator", { exact: true }).selectOption("two");
+  await expect(badge).toContainText("Replaying");
+});
+
 test("a recording that another client begins is shown and can be stopped", async ({
   console: page,
   server,
