@@ -162,8 +162,13 @@ export class WatchSubscription {
   }
 
   async #evaluate() {
-    const values = [...this.#watched.keys()].filter((text) => !ALONE.test(text));
+    const values = [...this.#watched.keys()];
     if (values.length === 0) return EVERY_MS;
+    if (values.some((text) => ALONE.test(text))) {
+      // A new subscription begins with all values.
+      await this.#subscription.renew();
+      return EVERY_MS;
+    }
     const emulator = this.#api.emulator.value;
     try {
       /** @type {{ frame: number, results: { value?: Record<string, unknown> }[] }} */

@@ -117,6 +117,31 @@ test("watches show what requests change while the game is paused", async ({ cons
   await expect(value).toHaveText("0");
 });
 
+test("watches of bytes and texts show what requests change while the game is paused", async ({
+  console: page,
+  server,
+}) => {
+  await server.holdAt(200);
+  const watches = [`bytes[${SCRATCH}, 2]`, `text[${SCRATCH}, 2]`, `u8[${SCRATCH}]`];
+  await page.page.evaluate(
+    (texts) => localStorage.setItem("framewire.watches", JSON.stringify(texts)),
+    watches,
+  );
+  await page.page.reload();
+  const values = (await page.tab("Watches")).locator(".watch .value");
+  await expect(values).toHaveText(["AAA=", "", "0"]);
+  const write = (data: string): Promise<unknown> =>
+    server.batch({ op: "write_range", address: SCRATCH, data: btoa(data) });
+  await write("AB");
+  await expect(values).toHaveText(["QUI=", "AB", "65"]);
+  await write("CD");
+  await expect(values).toHaveText(["Q0Q=", "CD", "67"]);
+  // A watch still reports the changes when the game runs on.
+  await server.json("/v1/resume", {});
+  await write("EF");
+  await expect(values).toHaveText(["RUY=", "EF", "69"]);
+});
+
 test("a plot and its range show only the last 600 frames", async ({ console: page, server }) => {
   await server.holdAt(100);
   const panel = await page.tab("Watches");
