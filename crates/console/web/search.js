@@ -1,6 +1,7 @@
 /** Searches memory for a value. A search begins with all numbers of a type. Each test keeps only those that pass it. */
 
 import * as actions from "./actions.js";
+import { ApiError } from "./api.js";
 import { attempt } from "./app.js";
 import { button, choice, field, lineForm } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
@@ -84,9 +85,16 @@ export function searcher(app, use) {
   const step = (action) =>
     attempt(async () => {
       const [emulator, before] = [app.api.emulator.value, search];
-      /** @type {Search} */
-      const now = await app.api.act(action);
-      if (!isLate(emulator, before)) await show(now);
+      try {
+        /** @type {Search} */
+        const now = await app.api.act(action);
+        if (!isLate(emulator, before)) await show(now);
+      } catch (error) {
+        // The server no longer has the search, so the user can only begin a new one.
+        if (error instanceof ApiError && error.status === 404 && !isLate(emulator, before))
+          await show(undefined);
+        throw forPage(error);
+      }
     });
 
   const start = lineForm(
@@ -115,7 +123,12 @@ export function searcher(app, use) {
     // The page forgets the search before the request, because the request fails if the server no longer has
     // it. While the page copies actions (`api.copying`), it keeps the search, because nothing is sent.
     if (!app.api.copying.value) await show(undefined);
-    if (ended) await app.api.act(actions.endSearch(ended.id));
+    if (!ended) return;
+    try {
+      await app.api.act(actions.endSearch(ended.id));
+    } catch (error) {
+      throw forPage(error);
+    }
   };
   const showValue = () => {
     value.hidden = !needsValue();
@@ -125,4 +138,13 @@ export function searcher(app, use) {
   value.addEventListener("input", () => value.setCustomValidity(""));
   app.api.emulator.follow(() => void show(undefined));
   return el("div", { class: "finder" }, start, steps, summary, list);
+}
+
+/**
+ * An error of a search, without the server's advice for programs on how to begin a new one. On the page, a button does it.
+ * @type {(error: unknown) => unknown}
+ */
+function forPage(error) {
+  if (!(error instanceof ApiError)) return error;
+  return new ApiError(error.message.replace(/ with POST \/v1\/search.*/s, "."), error.status);
 }

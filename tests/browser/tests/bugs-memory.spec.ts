@@ -100,6 +100,29 @@ test("a search of the emulator that was selected before does not appear, even if
   await expect(panel.getByText(/places? (is|are) left/)).toHaveCount(0);
 });
 
+test("after the server has dropped a search, the page can begin a new one and says so", async ({
+  console: page,
+  server,
+}) => {
+  const panel = await page.tab("Memory");
+  const toast = page.page.locator(".toast.bad").last();
+  for (const [number, name] of [
+    [1, "Keep"],
+    [2, "Undo"],
+    [3, "End"],
+  ] as const) {
+    await panel.getByRole("button", { name: "Search", exact: true }).click();
+    await expect(panel.getByText(/places are left/)).toBeVisible();
+    await fetch(`${server.url}/v1/search/${number}`, { method: "DELETE" });
+    await panel.getByLabel("Value", { exact: true }).fill("7");
+    await panel.getByRole("button", { name, exact: true }).click();
+    await expect(toast).toContainText(`There is no search ${number}; begin a new one.`);
+    await expect(toast).not.toContainText("POST");
+    await toast.getByRole("button", { name: "Dismiss" }).click();
+  }
+  await expect(panel.getByRole("button", { name: "Search", exact: true })).toBeVisible();
+});
+
 test("an offset that begins like a symbol stays in its memory domain", async ({ page, serve }) => {
   const symbols = join(test.info().outputPath(), "short.sym");
   writeFileSync(symbols, "02000000 c\n");
