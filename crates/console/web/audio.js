@@ -5,7 +5,7 @@ import { volume } from "./look.js";
 import { ReconnectingSocket } from "./socket.js";
 import { Store } from "./store.js";
 
-/** @import { Api } from "./api.js" */
+/** @import { App } from "./app.js" */
 
 /** For how many seconds sound is buffered before it plays, so that small network delays cannot be heard. */
 const LEAD = 0.06;
@@ -25,8 +25,11 @@ export class Sound {
   /** When the scheduled sound ends, on the clock of the audio context. */
   #end = 0;
 
-  /** @param {Api} api */
-  constructor(api) {
+  /** Whether the selected emulator has sound for the page. */
+  #isAvailable = true;
+
+  /** @param {Pick<App, "api" | "status">} app */
+  constructor({ api, status }) {
     this.#socket = new ReconnectingSocket(() => api.socketUrl("/v1/audio", { format: "adpcm" }), {
       message: (data) => this.#receive(data),
     });
@@ -36,6 +39,10 @@ export class Sound {
     api.emulator.follow(() => {
       if (this.on.value) this.#socket.restart();
     });
+    status.follow(({ emulator }) => {
+      this.#isAvailable = emulator?.kind !== "attached";
+      this.#connect();
+    });
   }
 
   /** Turns sound on or off. Browsers start sound only after the user has clicked or pressed a key. */
@@ -44,11 +51,16 @@ export class Sound {
     if (this.on.value) {
       this.#context ??= this.#begin();
       void this.#context.resume();
-      this.#socket.start();
     } else {
-      this.#socket.stop();
       void this.#context?.suspend();
     }
+    this.#connect();
+  }
+
+  /** Connects if the sound is on and can come, or else ends the connection. */
+  #connect() {
+    if (this.on.value && this.#isAvailable) this.#socket.start();
+    else this.#socket.stop();
   }
 
   #begin() {

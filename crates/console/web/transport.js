@@ -9,7 +9,6 @@ import { refusals } from "./refusals.js";
 import { runsOnRequest } from "./status.js";
 
 /**
- * @import { Api } from "./api.js"
  * @import { App } from "./app.js"
  * @import { Sound } from "./audio.js"
  * @import { Action } from "./curl.js"
@@ -59,7 +58,7 @@ export function transport(app, stage, focus) {
       if (await confirm(api, "Reset the console?", detail, "Reset")) await act(app, actions.reset());
     }),
   );
-  const sound = soundButton(api);
+  const sound = soundButton(app);
   const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () =>
     download(app, actions.screenshot()),
   );
@@ -121,8 +120,8 @@ function showSpeed(select, emulator) {
   select.value = now;
 }
 
-/** @type {(api: Api) => HTMLButtonElement} */
-function soundButton(api) {
+/** @type {(app: App) => HTMLButtonElement} */
+function soundButton(app) {
   /** @type {Sound | undefined} */
   let sound;
   /** @param {boolean} on */
@@ -134,7 +133,7 @@ function soundButton(api) {
     attempt(async () => {
       const { Sound } = await import("./audio.js");
       if (!sound) {
-        sound = new Sound(api);
+        sound = new Sound(app);
         sound.on.follow(show);
       }
       sound.toggle();

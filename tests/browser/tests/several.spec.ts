@@ -171,3 +171,28 @@ test("a game and its save that are opened together are loaded into the same emul
   await openGameWithSave(page, await opened.tab("Snapshots"));
   expect(asked).toEqual(["/v1/rom one", "/v1/save one"]);
 });
+
+test("the page asks for no sound while an mGBA window is selected", async ({ page, serve, openWindow }) => {
+  const window = await openWindow();
+  const server = await serve([
+    ...demoCopies(test.info().outputPath(), ["core"]),
+    "--attach",
+    `window=${window.address}`,
+  ]);
+  const opened = await Console.open(page, server);
+  const asked: (string | null)[] = [];
+  page.on("websocket", (socket) => {
+    const { pathname, searchParams } = new URL(socket.url());
+    if (pathname === "/v1/audio") asked.push(searchParams.get("emulator"));
+  });
+  await opened.button("Sound").click();
+  await expect.poll(() => asked.length).toBe(1);
+  await page.getByLabel("Emulator", { exact: true }).selectOption("window");
+  await expect(opened.button("Sound")).toHaveAttribute("aria-disabled", "true");
+  const before = asked.length;
+  // Long enough for several attempts to connect.
+  await page.waitForTimeout(2000);
+  expect(asked.length).toBe(before);
+  await page.getByLabel("Emulator", { exact: true }).selectOption("core");
+  await expect.poll(() => asked.slice(before)).toEqual(["core"]);
+});
