@@ -17,9 +17,9 @@ export class Sound {
   on = new Store(false);
   /** @type {ReconnectingSocket} */
   #socket;
-  /** @type {AudioContext | undefined} */
+  /** @type {AudioContext} */
   #context;
-  /** @type {GainNode | undefined} */
+  /** @type {GainNode} */
   #gain;
   #rate = 32768;
   /** When the scheduled sound ends, on the clock of the audio context. */
@@ -28,13 +28,19 @@ export class Sound {
   /** Whether the selected emulator has sound for the page. */
   #isAvailable = true;
 
-  /** @param {Pick<App, "api" | "status">} app */
-  constructor({ api, status }) {
+  /**
+   * @param {Pick<App, "api" | "status">} app
+   * @param {AudioContext} context
+   */
+  constructor({ api, status }, context) {
+    this.#context = context;
+    this.#gain = context.createGain();
+    this.#gain.connect(context.destination);
     this.#socket = new ReconnectingSocket(() => api.socketUrl("/v1/audio", { format: "adpcm" }), {
       message: (data) => this.#receive(data),
     });
     volume.follow((percent) => {
-      if (this.#gain) this.#gain.gain.value = percent / 100;
+      this.#gain.gain.value = percent / 100;
     });
     api.emulator.follow(() => {
       if (this.on.value) this.#socket.restart();
@@ -48,12 +54,8 @@ export class Sound {
   /** Turns sound on or off. Browsers start sound only after the user has clicked or pressed a key. */
   toggle() {
     this.on.set(!this.on.value);
-    if (this.on.value) {
-      this.#context ??= this.#begin();
-      void this.#context.resume();
-    } else {
-      void this.#context?.suspend();
-    }
+    if (this.on.value) void this.#context.resume();
+    else void this.#context.suspend();
     this.#connect();
   }
 
@@ -61,14 +63,6 @@ export class Sound {
   #connect() {
     if (this.on.value && this.#isAvailable) this.#socket.start();
     else this.#socket.stop();
-  }
-
-  #begin() {
-    const context = new AudioContext();
-    this.#gain = context.createGain();
-    this.#gain.gain.value = volume.value / 100;
-    this.#gain.connect(context.destination);
-    return context;
   }
 
   /** @param {string | ArrayBuffer} data */
@@ -81,7 +75,7 @@ export class Sound {
     const context = this.#context;
     const [left, right] = decode(data);
     const count = left.length;
-    if (!context || count === 0) return;
+    if (count === 0) return;
     const now = context.currentTime;
     if (this.#end < now) this.#end = now + LEAD;
     if (this.#end > now + LONGEST_LEAD) return;
@@ -90,7 +84,7 @@ export class Sound {
     buffer.copyToChannel(right, 1);
     const source = context.createBufferSource();
     source.buffer = buffer;
-    source.connect(this.#gain ?? context.destination);
+    source.connect(this.#gain);
     source.start(this.#end);
     this.#end += buffer.duration;
   }

@@ -124,6 +124,8 @@ function showSpeed(select, emulator) {
 function soundButton(app) {
   /** @type {Sound | undefined} */
   let sound;
+  /** @type {AudioContext | undefined} */
+  let context;
   /** @param {boolean} on */
   const show = (on) => {
     control.setAttribute("aria-pressed", String(on));
@@ -131,9 +133,11 @@ function soundButton(app) {
   };
   const control = button({ icon: "mute", label: "Sound", compact: true }, () =>
     attempt(async () => {
+      // A browser may allow sound only if this happens in the click itself, before anything is awaited.
+      context ??= new AudioContext();
       const { Sound } = await import("./audio.js");
       if (!sound) {
-        sound = new Sound(app);
+        sound = new Sound(app, context);
         sound.on.follow(show);
       }
       sound.toggle();
