@@ -51,11 +51,10 @@ export class Sound {
     });
   }
 
-  /** Turns sound on or off. Browsers start sound only after the user has clicked or pressed a key. */
+  /** Turns sound on or off. Before each call, the caller resumes the audio context. */
   toggle() {
     this.on.set(!this.on.value);
-    if (this.on.value) void this.#context.resume();
-    else void this.#context.suspend();
+    if (!this.on.value) void this.#context.suspend();
     this.#connect();
   }
 

@@ -133,8 +133,9 @@ function soundButton(app) {
   };
   const control = button({ icon: "mute", label: "Sound", compact: true }, () =>
     attempt(async () => {
-      // A browser may allow sound only if this happens in the click itself, before anything is awaited.
+      // A browser may allow sound only if both happen in the click itself, before anything is awaited.
       context ??= new AudioContext();
+      void context.resume();
       const { Sound } = await import("./audio.js");
       if (!sound) {
         sound = new Sound(app, context);
