@@ -17,13 +17,16 @@ export class Series {
   }
 
   /**
-   * Adds a point. If `at` is less than that of the last point, all previous points are removed.
+   * Adds a point. It replaces a last point with the same `at`. If the last point has a greater `at`, all previous points are
+   * removed.
    * @param {number} at When: a time in milliseconds, or a frame.
    * @param {number} value
    */
   add(at, value) {
+    const last = this.#points.at(-1)?.at;
     // A frame counter goes back after a reset or a loaded state. Then the previous points are not valid.
-    if (at < (this.#points.at(-1)?.at ?? at)) this.#points = [];
+    if (last !== undefined && at < last) this.#points = [];
+    else if (at === last) this.#points.pop();
     this.#points.push({ at, value });
     if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);
   }

@@ -86,3 +86,13 @@ test("a series keeps the last points, and starts again when time goes back", () 
   series.add(1, 5);
   expect(series.points).toEqual([{ at: 1, value: 5 }]);
 });
+
+test("a series keeps one point for each time", () => {
+  const series = new Series(2);
+  series.add(1, 10);
+  for (const value of [20, 30, 40]) series.add(2, value);
+  expect(series.points).toEqual([
+    { at: 1, value: 10 },
+    { at: 2, value: 40 },
+  ]);
+});
