@@ -97,12 +97,16 @@ class ReplayProgress {
   /** @param {Replay} replay */
   async follow(replay) {
     this.isOver = replay.over;
+    // Replays on several emulators can be of recordings with the same name.
+    const isOneOfMany = this.#app.status.value.emulators.length > 1;
+    const recording = isOneOfMany ? `${replay.recording} on ${this.#emulator}` : replay.recording;
     if (replay.over) {
-      fill(this.element, el("p", { class: replay.equal ? "outcome good" : "outcome bad" }, outcome(replay)));
+      const text = outcome({ ...replay, recording });
+      fill(this.element, el("p", { class: replay.equal ? "outcome good" : "outcome bad" }, text));
       await this.#app.poller.setReplaying(this.#emulator, false);
       return;
     }
-    const { recording, played, frames } = replay;
+    const { played, frames } = replay;
     Object.assign(this.#bar, { max: Math.max(1, frames), value: played });
     this.#bar.setAttribute("aria-label", `Replaying ${recording}`);
     setText(this.#text, `${recording}: frame ${played} of ${frames}`);
@@ -122,7 +126,7 @@ class ReplayProgress {
       if (next) await this.follow(next);
       else {
         this.isOver = true;
-        fill(this.element);
+        this.element.remove();
         await this.#app.poller.setReplaying(this.#emulator, false);
       }
     }, EVERY_MS);

@@ -167,6 +167,7 @@ test("a replay still counts as running after another one has begun on another em
   await expect(badge).toContainText("Replaying");
   const cancel = panel.getByRole("button", { name: "Cancel" });
   await expect(cancel).toHaveCount(2);
+  await expect(panel.locator(".replay")).toContainText(["long on one", "long on two"]);
   await cancel.first().click();
   await expect(badge).toContainText("Paused");
   await page.getByLabel("Emulator", { exact: true }).selectOption("two");
