@@ -118,21 +118,22 @@ static void refetch(struct mCore* core) {
 	core->writeRegister(core, "pc", &pc);
 }
 
-/* Sets the core's folder for saves and states to the folder of `path`, and the
- * name of these files to the name of the ROM. */
-static bool enter_folder(struct mCore* core, const char* path) {
-	char folder[PATH_MAX];
-	char name[PATH_MAX];
-	separatePath(path, folder, name, NULL);
-	struct VDir* base = VDirOpen(folder);
-	if (!base) {
-		return false;
+/* Closes the core's ROM. loadROM does the same, but a ROM that a script has loaded from an archive must be closed before
+ * the archive, which enter_folder closes. */
+static void remove_rom(struct mCore* core) {
+	if (core->platform(core) == mPLATFORM_GBA) {
+		GBAUnloadROM(core->board);
+	} else {
+		GBUnloadROM(core->board);
 	}
+}
+
+/* Sets the core's folder for saves and states to `folder`, and the name of these files to `name`. */
+static void enter_folder(struct mCore* core, struct VDir* folder, const char* name) {
 	/* Without this, libmgba keeps the folder of the earlier ROM. */
 	mDirectorySetDetachBase(&core->dirs);
 	strcpy(core->dirs.baseName, name);
-	mDirectorySetAttachBase(&core->dirs, base);
-	return true;
+	mDirectorySetAttachBase(&core->dirs, folder);
 }
 
 /* Gives `rom`, a copy of `given`, to the core. */
@@ -142,10 +143,16 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	char* inside = given->inside ? strdup(given->inside) : NULL;
 	bool complete = file && (inside || !given->inside);
 	bool loaded = false;
-	if (complete && enter_folder(core, given->path)) {
+	char path[PATH_MAX];
+	char name[PATH_MAX];
+	separatePath(given->path, path, name, NULL);
+	struct VDir* folder = complete ? VDirOpen(path) : NULL;
+	if (folder) {
 		fw_saves_settle(self, false);
 		fw_saves_cover(self);
 		fw_cheats_clear(self);
+		remove_rom(core);
+		enter_folder(core, folder, name);
 		loaded = core->loadROM(core, rom);
 	}
 	if (!loaded) {

@@ -9,7 +9,7 @@ use sevenz_rust2::{ArchiveEntry, ArchiveWriter, EncoderMethod, SourceReader};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::support::{Transcript, file, gb, gba, run};
+use crate::support::{Transcript, file, gb, gba, lua, run};
 
 type Files<'a> = [(&'a str, &'a [u8])];
 
@@ -255,4 +255,22 @@ fn a_game_that_a_script_has_unloaded_is_read_again_from_the_archive() {
     core.run_script_source("loader", "emu:loadFile('/no/such/game.gb')").unwrap();
     run(&mut core, 2);
     assert_eq!(core.title(), "BLUE");
+}
+
+#[test]
+fn games_in_archives_can_replace_each_other() {
+    let rom = gb("RED");
+    let files = [("red.gb", rom.as_slice())];
+    for pack in [zip(&files), solid(EncoderMethod::LZMA2, &files)] {
+        let (_dir, path) = file("pack", &pack);
+        let mut core = Core::from_bytes(&gb("BLUE")).unwrap();
+        for _ in 0..2 {
+            lua(&mut core, &format!("assert(emu:loadFile({path:?}))"));
+            run(&mut core, 2);
+            assert_eq!(core.title(), "RED");
+        }
+        core.load_file(&path).unwrap();
+        run(&mut core, 2);
+        assert_eq!(core.title(), "RED");
+    }
 }
