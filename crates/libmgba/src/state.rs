@@ -42,6 +42,19 @@ impl Core {
         self.handle.save_state(flags as c_int).map_err(|_| Error::StateSave)
     }
 
+    /// Loads a state in which these keys are held. The state already contains the keypad interrupt that they may have
+    /// raised, so they raise no other. After an error, nothing has changed, except as for
+    /// [`load_state`](Core::load_state).
+    ///
+    /// # Errors
+    /// As for [`load_state`](Core::load_state).
+    pub fn load_state_with_keys(&mut self, keys: u16, state: &[u8], flags: u32) -> Result<(), Error> {
+        let held = self.keys();
+        // Keys that change raise an interrupt, so they are set before the load.
+        self.set_keys(keys);
+        self.load_state(state, flags).inspect_err(|_| self.set_keys(held))
+    }
+
     /// Loads a state. After an error, nothing has changed, except possibly after [`Error::OutOfMemory`].
     ///
     /// # Errors

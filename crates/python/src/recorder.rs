@@ -181,11 +181,7 @@ pub(crate) fn replay(machine: &mut Machine, recording: &Recording, through: bool
     }
     machine.discontinue("a state was loaded");
     machine.settle_clock();
-    let held = machine.core.keys();
-    // If keys that the recording presses were held already, they would not raise the keypad interrupt.
-    machine.core.set_keys(0);
-    let loaded = machine.core.load_state(recording.state(), flags::ALL);
-    loaded.inspect_err(|_| machine.core.set_keys(held)).map_err(errors::of_core)?;
+    machine.core.load_state_with_keys(0, recording.state(), flags::ALL).map_err(errors::of_core)?;
     let mut report = Replayed { frames: recording.frames(), ..Replayed::default() };
     // The last two frames in which a hash was as recorded, the earlier one first. A frame can have several hashes.
     let (mut before, mut agreed) = (0, 0);

@@ -100,9 +100,7 @@ impl Environment {
     /// Begins an episode, without the frames of `max_noops` at its start, and without an observation.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         let start = if self.renders { &self.task.start_with_picture } else { &self.task.start };
-        // No keys are held in this state. If the core still held keys, pressing them would raise no keypad interrupt.
-        self.core.set_keys(0);
-        self.core.load_state(start, self.state_flags())?;
+        self.core.load_state_with_keys(0, start, self.state_flags())?;
         self.moves += 1;
         self.has_picture = self.renders;
         self.keys = 0;
@@ -342,11 +340,7 @@ impl Environment {
 
     /// Continues from a state that [`read`](Environment::read) returned. If it fails, nothing is changed.
     pub(crate) fn restore(&mut self, saved: Saved) -> Result<(), Error> {
-        let held = self.core.keys();
-        // The state already contains the interrupt that these keys may have raised.
-        self.core.set_keys(saved.keys);
-        let loaded = self.core.load_state(&saved.machine, self.state_flags());
-        loaded.inspect_err(|_| self.core.set_keys(held))?;
+        self.core.load_state_with_keys(saved.keys, &saved.machine, self.state_flags())?;
         self.moves += 1;
         // A state of an environment that does not render has no picture.
         self.has_picture = self.renders && saved.machine.starts_with(b"\x89PNG");

@@ -330,9 +330,9 @@ impl Machine {
         let surroundings = if self.core.has_scripts() { None } else { Some(self.keeper.surroundings) };
         let found = self.keeper.history.find(line, frame, surroundings)?;
         let held = self.core.keys();
-        // Sets the keys before the state, because the state already contains the interrupt that they may have raised.
-        self.core.set_keys(found.keys.first().copied().unwrap_or(held));
-        let replayed = self.core.load_state(&found.state, FLAGS).and_then(|()| self.replay(&found));
+        let keys = found.keys.first().copied().unwrap_or(held);
+        let loaded = self.core.load_state_with_keys(keys, &found.state, FLAGS);
+        let replayed = loaded.and_then(|()| self.replay(&found));
         self.core.set_keys(held);
         let pictured = replayed.map_err(failed)?;
         // Otherwise, the next operation that needs a picture would run one more frame.
