@@ -34,8 +34,10 @@ const RUNS: [(Run, &str); 4] = [
     (Run::Unknown, "unknown"),
 ];
 
-/// The limits on connections: on all of them, and on those of one address.
-const TURN_AWAY_LIMITS: [&str; 2] = ["all", "address"];
+/// The limit on all connections, in the label of refused connections.
+pub(crate) const LIMIT_ON_ALL: &str = "all";
+/// The limit on the connections of one address, in the same label.
+pub(crate) const LIMIT_ON_ADDRESS: &str = "address";
 
 /// The route that answered a request.
 pub(crate) enum Answered {
@@ -179,7 +181,7 @@ impl Meter {
             add(&mut meter.registry, "build_info", "The version of framewire");
         build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
         // These counters start at 0: if they appeared with the first refusal, `rate` would not count it.
-        for limit in TURN_AWAY_LIMITS {
+        for limit in [LIMIT_ON_ALL, LIMIT_ON_ADDRESS] {
             meter.turned_away.get_or_create_owned(&[("limit", limit.into())]);
         }
         meter
@@ -226,8 +228,7 @@ impl Meter {
         }
     }
 
-    /// Counts a connection that was refused because of a limit: `all` is the limit on all connections, `address` the
-    /// limit per address.
+    /// Counts a connection that was refused because of a limit, [`LIMIT_ON_ALL`] or [`LIMIT_ON_ADDRESS`].
     pub(crate) fn turn_away(&self, limit: &'static str) {
         self.turned_away.get_or_create(&[("limit", limit.into())]).inc();
     }

@@ -14,7 +14,7 @@ use super::closing::{Refusal, last_reply};
 use super::connection::{Handler, Peer, Transport, run};
 use super::tls::ClientStream;
 use crate::limits::Limits;
-use crate::metrics::Meter;
+use crate::metrics::{LIMIT_ON_ADDRESS, LIMIT_ON_ALL, Meter};
 
 /// The pause after an `accept` that failed, for example because there were no file descriptors. It doubles with each
 /// further failure.
@@ -142,7 +142,7 @@ impl<H: Handler> Listener<H> {
         let from_there = origin.and_then(|origin| self.by_origin.get(&origin)).copied().unwrap_or(0);
         let full = self.connections.len() >= max_connections;
         if full || from_there >= max_connections_per_address {
-            self.meter.turn_away(if full { "all" } else { "address" });
+            self.meter.turn_away(if full { LIMIT_ON_ALL } else { LIMIT_ON_ADDRESS });
             // A client that expects TLS would not understand the reply.
             if !peer.tls && self.turned_away.len() < TURNED_AWAY {
                 self.turned_away.spawn(turn_away(stream, self.transport.clone()));
