@@ -75,9 +75,10 @@ fn variable_of(option: &str) -> Option<String> {
 /// is on the command line, or the file does not contain the setting.
 fn setting_of(option: &str) -> Option<String> {
     let name = option.strip_prefix("--")?;
-    let (path, settings) = sources::file()?;
-    let sets = settings.contains_key(name) && !is_on_command_line(option);
-    sets.then(|| format!("{}: {name}", path.display()))
+    if is_on_command_line(option) {
+        return None;
+    }
+    Some(format!("{}: {name}", sources::file_with(name)?.display()))
 }
 
 /// Whether an option such as `--speed` is on the command line of this process.

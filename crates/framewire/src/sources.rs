@@ -18,12 +18,14 @@ use crate::settings::Settings;
 /// The settings file in the working folder.
 const DEFAULT_FILE: &str = "framewire.toml";
 
-/// The settings file that was read, with its content.
-static FILE: OnceLock<(PathBuf, toml::Table)> = OnceLock::new();
+/// The path and the text of the settings file that was read.
+static FILE: OnceLock<(PathBuf, String)> = OnceLock::new();
 
-/// The settings file that was read, with its content. `None` if no file was read.
-pub fn file() -> Option<&'static (PathBuf, toml::Table)> {
-    FILE.get()
+/// The path of the settings file that was read, if the file contains the setting `name`.
+pub fn file_with(name: &str) -> Option<&'static Path> {
+    let (path, text) = FILE.get()?;
+    let settings: toml::Table = toml::from_str(text).ok()?;
+    settings.contains_key(name).then_some(path.as_path())
 }
 
 /// The largest settings file that is accepted, in bytes.
@@ -67,9 +69,7 @@ impl RawSettings {
         };
         let fallback: Settings = toml::from_str(&text)
             .with_context(|| format!("{} is not a valid settings file", path.display()))?;
-        if let Ok(content) = toml::from_str(&text) {
-            let _ = FILE.set((path.to_owned(), content));
-        }
+        let _ = FILE.set((path.to_owned(), text));
         if !settings.select_emulators()
             && let Some(other) = fallback.conflicting_with_attach()
         {
